@@ -501,6 +501,20 @@ class Site:
         there = (path for path in spool.iterdir() if path.suffix != ".new" and path != in_force)
         return sorted([*there, *in_force.glob("*")])
 
+    def helpers(self, command: str) -> list[int]:
+        """Return the processes of this cluster's helper that were told to do one thing.
+
+        Those that it starts of itself are of the same program, and another cluster's are not.
+        """
+        program = self.paths.bin / "io-autotune-node"
+        found = []
+        for pid, line in command_lines():
+            if line.split()[1:2] == [command]:
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    if Path(f"/proc/{pid}/exe").readlink() == program:
+                        found.append(pid)
+        return found
+
     @property
     def endpoint(self) -> Path:
         """What the nodes remember of who answered last."""

@@ -23,7 +23,6 @@ from harness import (
     Site,
     asked,
     await_true,
-    command_lines,
     lines,
 )
 
@@ -42,7 +41,6 @@ period_ms = {period}
     f'\n[[settings.allow]]\nkind = "block"\nname = "{name}"\nmin = 16\nmax = 8192\n'
     for name in LEVERS
 )
-AGENT = "/proc/self/exe agent "
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def disk(site: Site) -> Iterator[Disk]:
         with site.nodes_configured(node_toml(disk, 100)):
             yield disk
             await_true("the queue to be as it was", lambda: disk.queue() == before)
-            assert not agents()
+            assert not agents(site)
 
 
 def node_toml(disk: Disk, period: int) -> str:
@@ -91,9 +89,9 @@ def node_toml(disk: Disk, period: int) -> str:
     return NODE_TOML.replace("{device}", disk.device).replace("{period}", str(period))
 
 
-def agents() -> list[int]:
+def agents(site: Site) -> list[int]:
     """Return the processes that tune inside jobs."""
-    return [pid for pid, line in command_lines() if line == AGENT]
+    return site.helpers("agent")
 
 
 def pinned(site: Site, app: str, policy: str = "iopathtune-each") -> None:
@@ -122,7 +120,7 @@ def test_only_the_named_levers_move_and_they_are_back_after_the_job(site: Site, 
     before = disk.queue()
     pinned(site, app)
     job, fence = working(site, disk, app)
-    (agent,) = agents()
+    (agent,) = agents(site)
     seen: dict[str, set[str]] = {name: set() for name in before}
 
     def both_have_moved() -> bool:
@@ -159,7 +157,7 @@ def test_a_job_that_is_cancelled_leaves_nothing(site: Site, disk: Disk) -> None:
     job, _ = working(site, disk, app)
     site.cluster.run_as("root", ["scancel", str(job.job_id)])
     assert site.ended(job)["JobState"] == "CANCELLED"
-    await_true("the queue to be as it was", lambda: disk.queue() == before and not agents())
+    await_true("the queue to be as it was", lambda: disk.queue() == before and not agents(site))
 
 
 def test_an_agent_that_is_killed_leaves_nothing_and_its_run_does_not_count(
@@ -169,9 +167,9 @@ def test_an_agent_that_is_killed_leaves_nothing_and_its_run_does_not_count(
     before = disk.queue()
     pinned(site, app)
     job, fence = working(site, disk, app)
-    (agent,) = agents()
+    (agent,) = agents(site)
     os.kill(agent, signal.SIGKILL)
-    await_true("it to be gone", lambda: not agents())
+    await_true("it to be gone", lambda: not agents(site))
     fence.touch()
     run = site.judged(job)
     assert run["state"] == "not_counted"
@@ -186,11 +184,11 @@ def test_slurmd_is_killed_and_the_job_ends_without_it(site: Site, disk: Disk) ->
     job, fence = working(site, disk, app)
     node = site.shown(job)["NodeList"]
     site.kill_alone(f"slurmd-{node}")
-    assert agents(), "it is out of slurmd's processes"
+    assert agents(site), "it is out of slurmd's processes"
     fence.touch()
     site.cluster.up()
     assert site.ended(job)["JobState"] in {"COMPLETED", "NODE_FAIL"}
-    await_true("the queue to be as it was", lambda: disk.queue() == before and not agents())
+    await_true("the queue to be as it was", lambda: disk.queue() == before and not agents(site))
 
 
 def test_a_sweep_as_at_boot_ends_agents_and_puts_levers_back(site: Site, disk: Disk) -> None:
@@ -199,7 +197,7 @@ def test_a_sweep_as_at_boot_ends_agents_and_puts_levers_back(site: Site, disk: D
     pinned(site, app)
     job, fence = working(site, disk, app)
     site.sweep_as_at_boot()
-    assert not agents()
+    assert not agents(site)
     assert disk.queue() == before
     fence.touch()
     run = site.judged(job)
@@ -274,7 +272,7 @@ def test_the_helper_is_killed_anywhere_and_nothing_is_left(site: Site, disk: Dis
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
         await_true(
             f"nothing to be left, killed in write {call}",
-            lambda: disk.queue() == before and not agents(),
+            lambda: disk.queue() == before and not agents(site),
         )
         run = site.judged(job)
         told = record(site, job)

@@ -76,15 +76,17 @@ def mounted(directory: Path, size: int = SIZE, *options: str) -> Iterator[Storag
     """Make a file system that users can write to on a device of its own; remove it at the end."""
     mount = directory / "mount"
     mount.mkdir(parents=True)
-    with loop_device(directory, size, *options) as device:
-        _run("mkfs.ext4", "-q", f"/dev/{device}")
-        _run("mount", f"/dev/{device}", str(mount))
-        try:
-            mount.chmod(0o777)
-            yield Storage(mount, device)
-        finally:
-            _run("umount", str(mount))
-    mount.rmdir()
+    try:
+        with loop_device(directory, size, *options) as device:
+            _run("mkfs.ext4", "-q", f"/dev/{device}")
+            _run("mount", f"/dev/{device}", str(mount))
+            try:
+                mount.chmod(0o777)
+                yield Storage(mount, device)
+            finally:
+                _run("umount", str(mount))
+    finally:
+        mount.rmdir()
 
 
 @contextmanager
