@@ -159,8 +159,8 @@ impl Model<Surrogate> {
 impl<P: Process> Model<P> {
     /// A process, and the points that ran; none if there are none.
     pub fn of(process: P, ran: Vec<Point>) -> Option<Self> {
-        let expected = process.expect_all(&ran);
-        let ranked = ranked(ran, expected);
+        let expected = process.expect_all(&ran).into_iter();
+        let ranked = ranked(ran, expected.map(|one| one.mean).collect());
         Some(Model {
             best: ranked.first()?.0,
             unit: None,

@@ -240,7 +240,7 @@ fn on_average(mean: f64, variance: f64) -> f64 {
 }
 
 fn by_surrogate(view: &Modelled<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
-    let known = &view.fitted()?.known;
+    let known = view.fitted()?.known();
     let others = others.iter().map(|(point, _)| known.get(*point).copied());
     Some(Times {
         default: known.get(&view.default).copied()?,

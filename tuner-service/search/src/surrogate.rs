@@ -21,7 +21,7 @@ use std::array;
 use std::sync::Arc;
 
 use cholesky::{Cholesky, Symmetric};
-use kernel::{Correlations, Hyperparameters, Kernel};
+use kernel::{ByLevel, Correlations, Hyperparameters, Kernel};
 
 use io_autotune_model::space::{Point, Space};
 
@@ -73,10 +73,13 @@ pub struct Prediction {
     pub variance: f64,
 }
 
+fn points(observations: &[Observation]) -> Vec<Point> {
+    observations.iter().map(|o| o.point.clone()).collect()
+}
+
 /// Points with predicted log seconds, the lowest first.
-pub fn ranked(points: Vec<Point>, predictions: Vec<Prediction>) -> Vec<(f64, Point)> {
-    let means = predictions.into_iter().map(|prediction| prediction.mean);
-    let mut ranked: Vec<(f64, Point)> = means.zip(points).collect();
+pub fn ranked(points: Vec<Point>, means: Vec<f64>) -> Vec<(f64, Point)> {
+    let mut ranked: Vec<(f64, Point)> = means.into_iter().zip(points).collect();
     ranked.sort_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| point.cmp(other)));
     ranked
 }
@@ -92,8 +95,7 @@ const SWEEPS: usize = 2;
 #[derive(Debug)]
 struct Shared {
     space: Arc<Space>,
-    /// In the form of [`Space::seen`].
-    points: Arc<[Point]>,
+    by_level: Arc<ByLevel>,
     correlations: Correlations,
 }
 
@@ -103,11 +105,11 @@ impl Shared {
     }
 
     fn new(space: Arc<Space>, observations: &[Observation]) -> Self {
-        let points: Arc<[Point]> = observations.iter().map(|o| space.seen(&o.point)).collect();
+        let seen: Vec<Point> = observations.iter().map(|o| space.seen(&o.point)).collect();
         Shared {
-            correlations: Correlations::new(&space, &points),
+            by_level: Arc::new(ByLevel::new(&seen)),
+            correlations: Correlations::new(&space, &seen),
             space,
-            points,
         }
     }
 }
@@ -117,7 +119,7 @@ impl Shared {
 pub struct Surrogate {
     space: Arc<Space>,
     kernel: Kernel,
-    points: Arc<[Point]>,
+    by_level: Arc<ByLevel>,
     trend: f64,
     variance: f64,
     factor: Cholesky,
@@ -225,7 +227,7 @@ impl Surrogate {
             weights: state.factor.solve_transposed(&state.residuals),
             kernel: Kernel::new(&shared.space, hyperparameters),
             space: Arc::clone(&shared.space),
-            points: Arc::clone(&shared.points),
+            by_level: Arc::clone(&shared.by_level),
             trend: state.trend,
             variance: state.variance,
             factor: state.factor,
@@ -274,8 +276,7 @@ impl Surrogate {
     }
 
     fn covariances(&self, seen: &[Point]) -> Vec<[f64; LANES]> {
-        let with_all = self.kernel.with_several(seen);
-        self.points.iter().map(with_all).collect()
+        self.kernel.with_several(&self.by_level, seen)
     }
 
     fn means(&self, covariances: &[[f64; LANES]]) -> [f64; LANES] {
@@ -303,9 +304,10 @@ impl Surrogate {
     fn surprises(&self) -> Vec<f64> {
         let information = dot(&self.ones, &self.ones);
         let of_trend = self.factor.solve_transposed(&self.ones);
-        (0..self.points.len())
+        let size = self.weights.len();
+        (0..size)
             .map(|row| {
-                let mut unit = vec![0.0; self.points.len()];
+                let mut unit = vec![0.0; size];
                 unit[row] = 1.0;
                 let column = self.factor.solve(&unit);
                 let precision = dot(&column, &column) - of_trend[row].powi(2) / information;

@@ -21,7 +21,7 @@ use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
 use self::hours::{Hours, Saved, Timed};
-use self::labels::{Before, Labels};
+use self::labels::{Before, Labels, Noise};
 
 /// A run with a verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,13 +246,15 @@ impl Evidence {
         if chosen.is_default && self.labels.tuned() > 0 {
             return gain::of_default(self.hours.runs());
         }
-        let own = self.effect(epoch).map_or_else(
+        let noise = self.noise();
+        let explained = || noise.as_ref()?.explained();
+        let own = self.effect_in(epoch, noise.as_ref()).map_or_else(
             || {
                 let reason =
                     "No control run was made near the runs of the chosen parametrization yet.";
                 gain::unknown(reason, self.hours.runs())
             },
-            |effect| gain::of(&effect, self.is_beside, self.labels.explained()),
+            |effect| gain::of(&effect, self.is_beside, explained()),
         );
         let earlier = || {
             self.proven(epoch)
@@ -274,16 +276,28 @@ impl Evidence {
 
     /// The effect of the epoch's current comparison, if there is one.
     pub fn effect(&self, epoch: i32) -> Option<Effect> {
+        self.effect_in(epoch, self.noise().as_ref())
+    }
+
+    /// The noise of the runs that are compared.
+    fn noise(&self) -> Option<Noise> {
+        self.is_compared().then(|| self.labels.noise())?
+    }
+
+    fn effect_in(&self, epoch: i32, noise: Option<&Noise>) -> Option<Effect> {
         let key = &self.chosen.as_ref()?.key;
         let saved = self.hours.saved()?;
+        let number = self.comparisons() + 1;
         self.is_compared()
-            .then(|| gain::effect(epoch, key, self.comparisons() + 1, &self.labels, &saved))
+            .then(|| gain::effect(epoch, key, number, (&self.labels, noise), &saved))
     }
 
     fn proof_effect(&self, epoch: i32) -> Option<Effect> {
         let proof = self.proof.as_ref()?;
         let Proof { key, labels, saved } = proof.as_ref();
-        Some(gain::effect(epoch, key, self.before + 1, labels, saved))
+        let noise = labels.noise();
+        let of = (labels, noise.as_ref());
+        Some(gain::effect(epoch, key, self.before + 1, of, saved))
     }
 
     /// What was claimed before the search had ended.

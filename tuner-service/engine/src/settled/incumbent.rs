@@ -20,12 +20,12 @@ pub(crate) fn retained(view: &Modelled<'_>, leader: &Point) -> Option<(Point, Kn
     let known = view
         .get(latest)
         .filter(|known| known.is_eligible() && known.count() >= MIN_RUNS)?;
-    let predicted = &view.fitted()?.known;
-    let surely = is_surely_quicker(predicted.get(leader)?, predicted.get(latest)?);
+    let fitted = view.fitted()?;
+    let surely = is_surely_quicker(fitted.predict(leader), fitted.predict(latest));
     (!surely).then(|| (latest.clone(), known.clone()))
 }
 
-fn is_surely_quicker(leader: &Prediction, standing: &Prediction) -> bool {
+fn is_surely_quicker(leader: Prediction, standing: Prediction) -> bool {
     let deviation = (leader.variance + standing.variance).sqrt();
     standing.mean - leader.mean > SURELY * deviation
 }

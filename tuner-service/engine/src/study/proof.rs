@@ -62,8 +62,9 @@ pub(crate) fn begins(
 ) -> Option<(Point, Known)> {
     let (best, known) = first_of(own, &method.ranking(own), 1)?;
     let fitted = own.fitted()?;
-    let [default, quick] = [&own.default, &best].map(|point| fitted.known.get(point));
-    let effect = default?.mean - quick?.mean;
+    own.get(&own.default)?;
+    let [default, quick] = [&own.default, &best].map(|point| fitted.predict(point));
+    let effect = default.mean - quick.mean;
     let runs = RUNS * fitted.noise() / (effect * effect);
     let is_short = effect > 0.0 && runs <= f64::from(settings.within);
     let is_vetoed = beside::is_vetoed(own, &best);

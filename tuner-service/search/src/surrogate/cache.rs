@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::importance::{Importance, Silence, importance};
 use crate::surrogate::prior::{Mean, Prior, SharedSource};
-use crate::surrogate::{Observation, Prediction, Scatter};
+use crate::surrogate::{Observation, Prediction, Scatter, points};
 use io_autotune_model::space::Space;
 
 /// The last fitted surrogate with its data. Equal data give the same fit, whatever is in flight.
@@ -25,8 +25,9 @@ pub struct Fit {
     prior: Option<Arc<Mean>>,
     /// The surrogate.
     pub surrogate: Arc<Ensemble>,
-    /// At the observations' points, in their order.
-    pub predictions: Vec<Prediction>,
+    /// What is expected at the observations' points, in their order: log seconds.
+    pub means: Vec<f64>,
+    predictions: OnceLock<Vec<Prediction>>,
     importance: OnceLock<Result<Importance, Silence>>,
 }
 
@@ -39,16 +40,22 @@ impl Fit {
         prior: Option<Arc<Mean>>,
     ) -> Option<Self> {
         let surrogate = Ensemble::fit_on(space, observations, scatter, prior.clone())?;
-        let points: Vec<_> = observations.iter().map(|o| o.point.clone()).collect();
         Some(Fit {
             space: space.clone(),
             observations: observations.to_vec(),
             scatter,
             prior,
-            predictions: surrogate.predict_all(&points),
+            means: surrogate.expect_all(&points(observations)),
+            predictions: OnceLock::new(),
             surrogate: Arc::new(surrogate),
             importance: OnceLock::new(),
         })
+    }
+
+    /// At the observations' points, in their order.
+    pub fn predictions(&self) -> &[Prediction] {
+        let predict = || self.surrogate.predict_all(&points(&self.observations));
+        self.predictions.get_or_init(predict)
     }
 
     /// What the parameters of the space explain, or why nothing is said of them. It takes as long as
@@ -144,7 +151,9 @@ mod tests {
             let fit = surrogates.of(space, observations, scatter, None).unwrap();
             let fresh = Fit::new(space, observations, scatter, None).unwrap();
             assert!(!Arc::ptr_eq(&first, &fit));
-            assert_eq!(fit.predictions, fresh.predictions);
+            assert_eq!(fit.predictions(), fresh.predictions());
+            let means = fit.predictions().iter().map(|one| one.mean);
+            assert_eq!(fit.means, means.collect::<Vec<_>>());
             assert_eq!(fit.importance(), fresh.importance());
         }
     }

@@ -167,31 +167,36 @@ impl Ensemble {
             .collect()
     }
 
-    /// The means of [`Ensemble::predict_all`] alone, which take far less than the variances.
+    /// The means of [`Ensemble::predict_all`] alone, bit for bit, which take far less than the
+    /// variances.
     pub(super) fn expect_all(&self, points: &[Point]) -> Vec<f64> {
         let Some((_, first)) = self.members.first() else {
             return Vec::new();
         };
         let seen = first.seen(points);
-        let mut means = self.average(points.len(), |member| member.expect_seen(&seen));
-        if let Some(prior) = &self.prior {
-            let lean = self.lean();
-            for (mean, expected) in means.iter_mut().zip(prior.mean.at(points)) {
-                *mean += lean * expected;
+        let prior = self.prior.as_ref();
+        let prior = prior.map(|prior| (prior.mean.at(points), &prior.leans));
+        self.average(points.len(), |place, member| {
+            let mut means = member.expect_seen(&seen);
+            if let Some((expected, leans)) = &prior {
+                for (mean, expected) in means.iter_mut().zip(expected) {
+                    *mean += leans[place] * expected;
+                }
             }
-        }
-        means
+            means
+        })
     }
 
     /// How far each observation lies above what the processes predict from the others.
     pub(super) fn surprises(&self, observations: &[Observation]) -> Vec<f64> {
-        self.average(observations.len(), Surrogate::surprises)
+        self.average(observations.len(), |_, member| member.surprises())
     }
 
-    fn average(&self, values: usize, of: impl Fn(&Surrogate) -> Vec<f64>) -> Vec<f64> {
+    /// Of so many values of each member, by its place.
+    fn average(&self, values: usize, of: impl Fn(usize, &Surrogate) -> Vec<f64>) -> Vec<f64> {
         let mut means = vec![0.0; values];
-        for (weight, member) in &self.members {
-            for (mean, value) in means.iter_mut().zip(of(member)) {
+        for (place, (weight, member)) in self.members.iter().enumerate() {
+            for (mean, value) in means.iter_mut().zip(of(place, member)) {
                 *mean += weight * value;
             }
         }

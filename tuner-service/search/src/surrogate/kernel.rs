@@ -5,6 +5,7 @@
 
 use crate::math::Portable;
 use std::array;
+use std::collections::BTreeSet;
 
 use super::cholesky::Symmetric;
 use io_autotune_model::space::{ABSENT, Point, Space};
@@ -215,32 +216,79 @@ impl Kernel {
         self.hyperparameters.mix(product, sum)
     }
 
-    /// [`Kernel::correlation`] with up to `LANES` points, but faster.
+    /// [`Kernel::correlation`] of all these with up to `LANES` points, but faster. Unused lanes are
+    /// meaningless.
     pub fn with_several<const LANES: usize>(
         &self,
+        all: &ByLevel,
         points: &[Point],
-    ) -> impl Fn(&Point) -> [f64; LANES] {
+    ) -> Vec<[f64; LANES]> {
         let used = points.len();
-        let level = |place: usize, lane: usize| points.get(lane).map_or(0, |point| point.0[place]);
-        let levels: Vec<[u32; LANES]> = (0..self.parameters.len())
-            .map(|place| array::from_fn(|lane| level(place, lane)))
-            .collect();
-        move |other| {
-            let (mut products, mut sums) = ([1.0; LANES], [0.0; LANES]);
-            let mut differ = [false; LANES];
-            let parameters = self.parameters.iter().zip(&levels).zip(&other.0);
-            for ((parameter, levels), other) in parameters {
-                for lane in 0..used {
-                    let correlation = parameter.of(levels[lane], *other);
-                    products[lane] *= correlation;
-                    sums[lane] += correlation;
-                    differ[lane] |= levels[lane] != *other;
-                }
+        // Many points share a level, and each level is looked up once.
+        let lanes = |parameter: usize, level: u32| {
+            let (mut alike, mut differ) = ([1.0; LANES], [false; LANES]);
+            for lane in 0..used {
+                let own = points[lane].0[parameter];
+                alike[lane] = self.parameters[parameter].of(own, level);
+                differ[lane] = own != level;
             }
-            array::from_fn(|lane| match differ[lane] {
-                true => self.hyperparameters.mix(products[lane], sums[lane]),
-                false => 1.0,
+            (alike, differ)
+        };
+        let levels = all.levels.iter();
+        let levels: Vec<_> = levels.map(|of| lanes(of.parameter, of.level)).collect();
+        (0..all.size)
+            .map(|point| {
+                let (mut products, mut sums) = ([1.0; LANES], [0.0; LANES]);
+                let mut differ = [false; LANES];
+                let parameters = self.parameters.len();
+                for place in &all.places[point * parameters..][..parameters] {
+                    let (alike, differing) = &levels[*place];
+                    for lane in 0..LANES {
+                        products[lane] *= alike[lane];
+                        sums[lane] += alike[lane];
+                        differ[lane] |= differing[lane];
+                    }
+                }
+                array::from_fn(|lane| match differ[lane] {
+                    true => self.hyperparameters.mix(products[lane], sums[lane]),
+                    false => 1.0,
+                })
             })
+            .collect()
+    }
+}
+
+/// Points by the levels that they have.
+#[derive(Debug)]
+pub struct ByLevel {
+    size: usize,
+    /// Each once.
+    levels: Vec<Level>,
+    /// Where each point's are in those, point by point.
+    places: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Level {
+    parameter: usize,
+    level: u32,
+}
+
+impl ByLevel {
+    /// Of points in the form of [`Space::seen`].
+    pub fn new(points: &[Point]) -> Self {
+        let of = |point: &Point| {
+            let levels = point.0.clone().into_iter().enumerate();
+            levels.map(|(parameter, level)| Level { parameter, level })
+        };
+        let each: Vec<Level> = points.iter().flat_map(of).collect();
+        let levels: BTreeSet<Level> = each.iter().copied().collect();
+        let levels: Vec<Level> = levels.into_iter().collect();
+        let place = |level| levels.partition_point(|other| other < level);
+        ByLevel {
+            size: points.len(),
+            places: each.iter().map(place).collect(),
+            levels,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The surrogate's posterior of an epoch, without and with its runs in flight.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::surrogate::failures::Failures;
 use crate::surrogate::importance::{Importance, Silence};
 use crate::surrogate::observed::{MOST_POINTS, observe};
 use crate::surrogate::prior::{Mean, Prior};
-use crate::surrogate::{Observation, Prediction, Scatter, ranked};
+use crate::surrogate::{Observation, Prediction, Scatter, points, ranked};
 use io_autotune_model::space::Point;
 
 /// A view with its surrogate, which is fitted on first use.
@@ -111,8 +111,9 @@ pub struct Fitted {
     scatter: Scatter,
     /// Measured points, the lowest prediction first; at least one.
     pub ranked: Vec<Point>,
-    /// The prediction at every point that ran or is in flight.
-    pub known: BTreeMap<Point, Prediction>,
+    /// Points that ran or are in flight, and were not measured.
+    others: Vec<Point>,
+    known: OnceCell<BTreeMap<Point, Prediction>>,
 }
 
 impl Fitted {
@@ -130,28 +131,35 @@ impl Fitted {
             Some(cache) => cache.of(view.space, &observations, scatter, mean)?,
             None => Arc::new(Fit::new(view.space, &observations, scatter, mean)?),
         };
-        let points = points(&observations);
-        let mut known: BTreeMap<Point, Prediction> = points
-            .iter()
-            .cloned()
-            .zip(fit.predictions.clone())
-            .collect();
-        let others: Vec<Point> = view
-            .iter()
-            .map(|(point, _)| point)
-            .filter(|point| !known.contains_key(*point))
-            .cloned()
-            .collect();
-        let of_others = fit.surrogate.predict_all(&others);
-        known.extend(others.into_iter().zip(of_others));
-        let ranked = ranked(points, fit.predictions.clone());
+        let measured: BTreeSet<&Point> = observations.iter().map(|one| &one.point).collect();
+        let points_known = known.into_iter().map(|(point, _)| point);
+        let others = points_known.filter(|point| !measured.contains(point));
+        let ranked = ranked(points(&observations), fit.means.clone());
         Some(Fitted {
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
+            others: others.cloned().collect(),
             fit,
             observations,
             scatter,
-            known,
+            known: OnceCell::new(),
         })
+    }
+
+    /// The prediction at every point that ran or is in flight.
+    pub fn known(&self) -> &BTreeMap<Point, Prediction> {
+        self.known.get_or_init(|| {
+            let points = points(&self.observations).into_iter();
+            let of_others = self.fit.surrogate.predict_all(&self.others);
+            points
+                .zip(self.fit.predictions().iter().copied())
+                .chain(self.others.iter().cloned().zip(of_others))
+                .collect()
+        })
+    }
+
+    /// The prediction at one point.
+    pub fn predict(&self, point: &Point) -> Prediction {
+        self.fit.surrogate.predict(point)
     }
 
     /// The variance of a run's log elapsed around its parametrization's mean, by repeated runs.
@@ -188,16 +196,16 @@ impl Posterior {
         } = fitted;
         let flights = view.flights(MOST_POINTS);
         let points = points(observations);
-        let (surrogate, predictions) = if flights.is_empty() {
-            (Arc::clone(&fit.surrogate), fit.predictions.clone())
+        let (surrogate, means) = if flights.is_empty() {
+            (Arc::clone(&fit.surrogate), fit.means.clone())
         } else {
             let fantasised = fit
                 .surrogate
                 .fantasising(observations, *scatter, &flights)?;
-            let predictions = fantasised.predict_all(&points);
-            (Arc::new(fantasised), predictions)
+            let means = fantasised.expect_all(&points);
+            (Arc::new(fantasised), means)
         };
-        let ranked = ranked(points, predictions);
+        let ranked = ranked(points, means);
         Some(Posterior {
             incumbent: ranked.first()?.0,
             default: surrogate.predict(&view.default).mean,
@@ -205,8 +213,4 @@ impl Posterior {
             surrogate,
         })
     }
-}
-
-fn points(observations: &[Observation]) -> Vec<Point> {
-    observations.iter().map(|o| o.point.clone()).collect()
 }

@@ -79,14 +79,15 @@ fn a_point_is_correlated_with_several_as_with_each() {
         absent.0[place] = ABSENT;
         points.push(absent);
     }
+    let by_level = ByLevel::new(&points);
     for some in points.chunks(5) {
-        let with_all = kernel.with_several::<8>(some);
-        for other in &points {
+        let with_all = kernel.with_several::<8>(&by_level, some);
+        for (other, lanes) in points.iter().zip(with_all) {
             let each: Vec<f64> = some
                 .iter()
                 .map(|point| kernel.correlation(point, other))
                 .collect();
-            assert_eq!(with_all(other)[..some.len()], each);
+            assert_eq!(lanes[..some.len()], each);
         }
     }
 }

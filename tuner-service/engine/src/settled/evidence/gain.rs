@@ -5,7 +5,7 @@ use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::hours::Saved;
-use super::labels::{Direction, Labels};
+use super::labels::{Direction, Labels, Noise};
 
 /// The probability of a false effect over a study's life.
 const ERROR: f64 = 0.05;
@@ -55,7 +55,13 @@ pub(super) fn former(gain: &Gain) -> Gain {
 }
 
 /// The effect of a study's comparison `number`.
-pub(super) fn effect(epoch: i32, key: &str, number: u64, labels: &Labels, saved: &Saved) -> Effect {
+pub(super) fn effect(
+    epoch: i32,
+    key: &str,
+    number: u64,
+    (labels, noise): (&Labels, Option<&Noise>),
+    saved: &Saved,
+) -> Effect {
     let power = Normal::standard().inverse_cdf(POWER);
     let log_ratio = labels.estimate();
     let direction = match log_ratio {
@@ -69,7 +75,9 @@ pub(super) fn effect(epoch: i32, key: &str, number: u64, labels: &Labels, saved:
     let bound = log_bound(number, direction);
     let evidence = against_bound(labels.log_evidence(direction), bound);
     let (controls, tuned) = (labels.controls(), labels.tuned());
-    let runs_needed = log_ratio.and_then(|ratio| labels.runs_needed(ratio, bound, power));
+    let runs_needed = log_ratio
+        .zip(noise)
+        .and_then(|(ratio, noise)| labels.runs_needed(noise, ratio, bound, power));
     Effect {
         epoch,
         parametrization: key.to_owned(),
@@ -81,8 +89,8 @@ pub(super) fn effect(epoch: i32, key: &str, number: u64, labels: &Labels, saved:
         high: labels.high(log_bound(number, Direction::Slower)),
         standard_error: labels.standard_error(),
         log_evidence: evidence,
-        detectable: labels
-            .detectable(log_bound(number, Direction::Faster), power)
+        detectable: noise
+            .and_then(|noise| labels.detectable(noise, log_bound(number, Direction::Faster), power))
             .map(|log| 1.0 - (-log).exponential()),
         blocks_needed: runs_needed
             .filter(|runs| *runs <= MOST_RUNS)

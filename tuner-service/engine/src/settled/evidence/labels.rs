@@ -112,6 +112,16 @@ pub(in crate::settled) enum Direction {
     Slower,
 }
 
+/// The standard deviation of the latest runs' log elapsed.
+#[derive(Debug)]
+pub(super) struct Noise {
+    /// Less what was known before them explains.
+    scale: f64,
+    whole: f64,
+    /// What does, in words.
+    told_by: Vec<&'static str>,
+}
+
 /// What earlier runs say of the next one's log elapsed.
 struct Expected {
     tuned: Vec<f64>,
@@ -213,26 +223,24 @@ impl Labels {
         self.observe(is_control, log, before);
     }
 
-    /// How much of the latest runs' noise what was known before them explains, in one sentence; none
-    /// if nothing does.
-    pub(super) fn explained(&self) -> Option<String> {
+    /// The noise of the latest runs; none without any.
+    pub(super) fn noise(&self) -> Option<Noise> {
         let slopes = Slopes::of(&self.recent);
-        let named = slopes.named();
-        let [all, left] = [&Slopes::default(), &slopes].map(|slopes| self.expected(slopes));
-        let share = 1.0 - (left?.scale / all?.scale).powi(2);
-        (!named.is_empty() && share > 0.0).then(|| {
-            let percent = 100.0 * share;
-            format!(
-                "{percent:.0} % of the noise is told by {}.",
-                named.join(" and ")
-            )
+        let deviation = |slopes| Some(Scale::of(&self.recent_less(slopes))?.deviation);
+        Some(Noise {
+            scale: deviation(&slopes)?,
+            whole: deviation(&Slopes::default())?,
+            told_by: slopes.named(),
         })
     }
 
     /// What earlier runs say of the next, less what the slopes explain; none without any.
     fn expected(&self, slopes: &Slopes) -> Option<Expected> {
-        let recent = self.recent.iter().map(|run| run.less(slopes)).collect();
-        Expected::of(&recent)
+        Expected::of(&self.recent_less(slopes))
+    }
+
+    fn recent_less(&self, slopes: &Slopes) -> VecDeque<Seen> {
+        self.recent.iter().map(|run| run.less(slopes)).collect()
     }
 
     fn add(&mut self, expected: &Expected, label: f64, log: f64, chance: f64) {
@@ -335,19 +343,38 @@ impl Labels {
 
     /// The smallest effect for which these runs reach a log bound with the power of a standard
     /// normal `quantile`.
-    pub(super) fn detectable(&self, log_bound: f64, quantile: f64) -> Option<f64> {
-        let scale = self.expected(&Slopes::of(&self.recent))?.scale;
+    pub(super) fn detectable(&self, noise: &Noise, log_bound: f64, quantile: f64) -> Option<f64> {
         let wanted = deviations(log_bound, quantile);
-        (self.information > 0.0).then(|| wanted / self.information.sqrt() * scale)
+        (self.information > 0.0).then(|| wanted / self.information.sqrt() * noise.scale)
     }
 
     /// The number of runs, as often control runs as so far, that reach the bound for the effect.
-    pub(super) fn runs_needed(&self, effect: f64, log_bound: f64, quantile: f64) -> Option<f64> {
-        let expected = self.expected(&Slopes::of(&self.recent))?;
+    pub(super) fn runs_needed(
+        &self,
+        noise: &Noise,
+        effect: f64,
+        log_bound: f64,
+        quantile: f64,
+    ) -> Option<f64> {
         let runs = (self.control.runs + self.tuned.runs) as f64;
-        let each = self.information / runs * (effect / expected.scale).powi(2);
+        let each = self.information / runs * (effect / noise.scale).powi(2);
         let needed = deviations(log_bound, quantile).powi(2) / each;
         needed.is_finite().then_some(needed)
+    }
+}
+
+impl Noise {
+    /// How much of it what was known before the runs explains, in one sentence; none if nothing
+    /// does.
+    pub(super) fn explained(&self) -> Option<String> {
+        let share = 1.0 - (self.scale / self.whole).powi(2);
+        (!self.told_by.is_empty() && share > 0.0).then(|| {
+            let percent = 100.0 * share;
+            format!(
+                "{percent:.0} % of the noise is told by {}.",
+                self.told_by.join(" and ")
+            )
+        })
     }
 }
 

@@ -64,18 +64,24 @@ impl Slopes {
             .iter()
             .map(|(run, _)| run.before.covariates())
             .collect();
+        let centred = |residuals: &mut [f64]| {
+            centre(&labels, residuals, |own| middle(own).unwrap_or_default());
+            let mut sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
+            PER_MAD * middle(&mut sizes).unwrap_or_default()
+        };
+        let mut deviation = centred(&mut residuals);
         for place in 0..COVARIATES {
-            centre(&labels, &mut residuals, |own| {
-                middle(own).unwrap_or_default()
-            });
             let mut x: Vec<f64> = covariates.iter().map(|one| one[place]).collect();
             centre(&labels, &mut x, |own| {
                 own.iter().sum::<f64>() / own.len() as f64
             });
-            let slope = slope(&x, &residuals);
-            slopes.0[place] = slope;
-            for (residual, x) in residuals.iter_mut().zip(&x) {
-                *residual -= slope * x;
+            let slope = slope(&x, &residuals, deviation);
+            if slope != 0.0 {
+                slopes.0[place] = slope;
+                for (residual, x) in residuals.iter_mut().zip(&x) {
+                    *residual -= slope * x;
+                }
+                deviation = centred(&mut residuals);
             }
         }
         slopes
@@ -126,12 +132,10 @@ fn centre(labels: &[bool], numbers: &mut [f64], of: impl Fn(&mut [f64]) -> f64) 
     }
 }
 
-/// The slope of residuals on a centred covariate; 0 if it may be chance.
-fn slope(x: &[f64], residuals: &[f64]) -> f64 {
+/// The slope of residuals of this deviation on a centred covariate; 0 if it may be chance.
+fn slope(x: &[f64], residuals: &[f64], deviation: f64) -> f64 {
     let runs = x.len() as f64;
     let squares = x.iter().map(|x| x * x).sum::<f64>();
-    let mut sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
-    let deviation = PER_MAD * middle(&mut sizes).unwrap_or_default();
     if !(squares > 1e-9 * runs && deviation > 0.0) {
         return 0.0;
     }

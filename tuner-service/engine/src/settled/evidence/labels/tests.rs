@@ -177,10 +177,12 @@ fn runs_that_were_cut_short_are_slower_than_all_others() {
 #[test]
 fn the_runs_that_are_needed_are_those_that_would_have_detected_it() {
     let labels = live(100, 0.25, 0.1, [0.17; 2], 3, |_, _| {});
-    let detectable = labels.detectable(4.0, 0.84).unwrap();
-    let needed = labels.runs_needed(detectable, 4.0, 0.84).unwrap();
-    assert!((needed - 100.0).abs() < 1.0, "{needed}");
-    assert!(labels.runs_needed(2.0 * detectable, 4.0, 0.84).unwrap() < 26.0);
+    let noise = labels.noise().unwrap();
+    let detectable = labels.detectable(&noise, 4.0, 0.84).unwrap();
+    let needed = |effect| labels.runs_needed(&noise, effect, 4.0, 0.84).unwrap();
+    let same = needed(detectable);
+    assert!((same - 100.0).abs() < 1.0, "{same}");
+    assert!(needed(2.0 * detectable) < 26.0);
 }
 
 /// A run of which so much is known before: 2 hours after the one before it.
@@ -254,14 +256,14 @@ fn what_other_runs_show_brings_a_claim_nearer() {
 #[test]
 fn it_is_said_how_much_of_the_noise_is_explained() {
     let mut labels = Labels::default();
-    assert_eq!(labels.explained(), None);
+    assert!(labels.noise().is_none());
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for run in 0..80 {
         let slowness = normal(&mut rng);
         let log = 0.15 * slowness + 0.08 * normal(&mut rng);
         labels.enter(run % 2 == 0, Some(log), 0.5, before(run, slowness));
     }
-    let said = labels.explained().unwrap();
+    let said = labels.noise().unwrap().explained().unwrap();
     assert!(
         said.ends_with(" % of the noise is told by how other runs fared."),
         "{said}"
