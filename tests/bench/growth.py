@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
-from bench.lives import CLIENTS, PATIENT_MS, await_judged
+from bench.lives import live
 from bench.place import Place, Service, in_turn, resident_bytes
 
 FEW, MANY = 1_000, 1_000_000
@@ -28,23 +28,10 @@ def figures(place: Place, rounds: int, lives: int) -> list[Figure]:
     ):
         _fill(place, small, FEW, 1)
         _fill(place, large, MANY, STUDIES)
-        asked = {"few": 0, "many": 0}
         for side in in_turn(rounds, "few", "many"):
             service = small if side == "few" else large
-            summary = place.client(
-                "lives",
-                service,
-                "--app=load",
-                "--studies=1",
-                f"--lives={STARTS}",
-                "--clients=1",
-                f"--first-job-id={MANY * 10 + asked[side] + 1}",
-                f"--deadline-ms={PATIENT_MS}",
-            )
-            assert summary["lives"] == STARTS, f"some failed: {summary['failures']}"
-            asked[side] += STARTS
+            summary, _ = live(place, service, "load", STARTS, studies=1, clients=1)
             medians[side].append(summary["starts"]["median"])
-            await_judged(place, service)
     flat = _memory(place, rounds, lives)
     return [
         Figure(
@@ -62,17 +49,7 @@ def figures(place: Place, rounds: int, lives: int) -> list[Figure]:
 
 def _fill(place: Place, service: Service, runs: int, studies: int) -> None:
     """Live a thousand lives of one study, then copy it, with all its rows, into the others."""
-    summary = place.client(
-        "lives",
-        service,
-        "--app=load",
-        "--studies=1",
-        f"--lives={FEW}",
-        f"--clients={CLIENTS}",
-        f"--deadline-ms={PATIENT_MS}",
-    )
-    assert summary["lives"] == FEW, f"some lives failed: {summary['failures']}"
-    await_judged(place, service)
+    live(place, service, "load", FEW, studies=1)
     if studies > 1:
         for table, changed in _CHANGED.items():
             place.sql(service.database, _copying(place, service.database, table, changed, studies))
@@ -126,18 +103,7 @@ def _memory(place: Place, rounds: int, lives: int) -> Figure:
         with place.database("bench_memory") as database, place.service(database) as service:
             seen = []
             for part in range(WARMING + PARTS):
-                summary = place.client(
-                    "lives",
-                    service,
-                    f"--app=part-{part}",
-                    f"--lives={lives}",
-                    f"--clients={CLIENTS}",
-                    f"--studies={KEPT_STUDIES}",
-                    f"--first-job-id={part * lives + 1}",
-                    f"--deadline-ms={PATIENT_MS}",
-                )
-                assert summary["lives"] == lives, f"some lives failed: {summary['failures']}"
-                await_judged(place, service)
+                live(place, service, f"part-{part}", lives, studies=KEPT_STUDIES)
                 seen.append(float(resident_bytes(service.identity.pid)))
             first, last = seen[WARMING : WARMING + COMPARED], seen[-COMPARED:]
             ratios.append(sum(last) / sum(first))

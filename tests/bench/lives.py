@@ -49,7 +49,7 @@ def figures(place: Place, rounds: int, lives: int) -> list[Figure]:
         place.database("bench_free") as free,
     ):
         with place.service(signed) as service:
-            live(place, service, "warm", 8 * STUDIES, munge=True)
+            live(place, service, "warm", 8 * STUDIES)
         with place.database("bench_pgbench", signed) as copied:
             script = _prepare_pgbench(place, copied)
             done = {"munge": Rounds(), "free": Rounds(), "pgbench": Rounds()}
@@ -135,7 +135,14 @@ def _round(
 
 
 def live(
-    place: Place, service: Service, name: str, lives: int, *, studies: int = STUDIES, munge: bool
+    place: Place,
+    service: Service,
+    name: str,
+    lives: int,
+    *,
+    studies: int = STUDIES,
+    clients: int = CLIENTS,
+    munge: bool = True,
 ) -> tuple[dict[str, Any], float]:
     """Live so many lives; return what the client says, and the seconds until the last is judged."""
     ((last,),) = place.sql(service.database, "select coalesce(max(job_id), 0) from runs")
@@ -144,7 +151,7 @@ def live(
         service,
         f"--app={name}",
         f"--lives={lives}",
-        f"--clients={CLIENTS}",
+        f"--clients={clients}",
         f"--studies={studies}",
         f"--first-job-id={int(last) + 1}",
         f"--deadline-ms={PATIENT_MS}",
