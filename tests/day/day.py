@@ -17,10 +17,11 @@ from bench.place import Place
 from devcluster import clock, command, files, process, render
 from devcluster.users import DATABASE_ADMIN
 from soak.background import running
+from soak.checking import Checker
 
 from day import bodies, launches, operations
 from day.asker import Answer, Asked, Asker, Json
-from day.invariants import OVERDUE, Checker, Facts, Violated, looked_at
+from day.invariants import INVARIANTS, OVERDUE, Facts, Violated, check, looked_at
 from day.launches import DAY_SECONDS, PAST_STEPS, Launch
 from day.operations import Operation
 from day.page import Counts
@@ -78,7 +79,7 @@ class Day:
         self._held: dict[str, str] = {}
         self._done: set[str] = set()
         self._facts: dict[str, list[Any]] = defaultdict(list)
-        self.checker = Checker()
+        self.checker = Checker(INVARIANTS)
         self.counts = Counts()
 
     def run(self, say: Callable[[str], None]) -> None:
@@ -355,7 +356,7 @@ class Day:
             replays=replays,
             caches=self._caches() if step % CACHES_EVERY == 0 or at_end else [],
         )
-        self.checker.check(facts)
+        check(self.checker, facts)
         for key in [key for key in self._answers if self._is_over(key, step)]:
             del self._answers[key]
             self._spans.pop(key, None)

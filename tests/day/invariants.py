@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from soak.checking import Checker, Finding, Findings, Invariant
 
 from day.asker import Answer, Json
 from day.bodies import PINNED
@@ -136,40 +138,37 @@ class Facts:
     """What ``doctor`` says of the caches."""
 
 
-Looks = Iterator[str | None]
-"""What is wrong with each thing looked at; None: nothing."""
-
-
-def _answered(facts: Facts) -> Looks:
+def _answered(facts: Facts) -> Findings:
     for answer in facts.answers:
-        yield f"{answer.asked}: {answer.problem}" if answer.problem else None
+        yield Finding(f"{answer.asked}: {answer.problem}" if answer.problem else None)
 
 
-def _repeated(facts: Facts) -> Looks:
+def _repeated(facts: Facts) -> Findings:
     for asked, first, second in facts.repeated:
-        yield None if first == second else f"{asked}: first {first}, then {second}"
+        yield Finding(None if first == second else f"{asked}: first {first}, then {second}")
 
 
-def _in_time(facts: Facts) -> Looks:
-    yield f"no verdict yet: {facts.overdue}" if facts.overdue else None
+def _in_time(facts: Facts) -> Findings:
+    yield Finding(f"no verdict yet: {facts.overdue}" if facts.overdue else None)
 
 
-def _once(facts: Facts) -> Looks:
+def _once(facts: Facts) -> Findings:
     stored, again = sum(facts.read["states"].values()), facts.read["again"]
     same = stored == facts.started and again == 0
-    yield None if same else f"{facts.started} launches have {stored} runs; {again} were taken twice"
+    wrong = f"{facts.started} launches have {stored} runs; {again} were taken twice"
+    yield Finding(None if same else wrong)
     yield from _query("reports")(facts)
 
 
-def _ends(facts: Facts) -> Looks:
+def _ends(facts: Facts) -> Findings:
     for job_id, restarts, state, verdict in facts.read["judged"]:
         launch = facts.launches[job_id, restarts]
         allowed = launch.may_be(facts.step)
         wrong = f"job {job_id}.{restarts}, which {launch.fate}, is {state}: {verdict}"
-        yield None if state in allowed else wrong
+        yield Finding(None if state in allowed else wrong)
 
 
-def _steered(facts: Facts) -> Looks:
+def _steered(facts: Facts) -> Findings:
     for study, how, answer in facts.steered:
         told = answer.json
         role = told.get("role")
@@ -178,36 +177,36 @@ def _steered(facts: Facts) -> Looks:
             good = role == "pinned" and str(values["cb_nodes"]) == PINNED["cb_nodes"]
         else:
             good = role not in {"design", "search"}
-        yield None if good else f"{study} is steered ({how}) and a start was given {told}"
+        yield Finding(None if good else f"{study} is steered ({how}) and a start was given {told}")
     for why in facts.done:
         times = facts.read["audited"].get(why, 0)
-        yield None if times == 1 else f"'{why}' is {times} times in the audit"
+        yield Finding(None if times == 1 else f"'{why}' is {times} times in the audit")
 
 
-def _agree(facts: Facts) -> Looks:
+def _agree(facts: Facts) -> Findings:
     for study, first, second in facts.views:
-        yield None if first == second else f"{study}: {_difference(first, second)}"
+        yield Finding(None if first == second else f"{study}: {_difference(first, second)}")
 
 
-def _replayed(facts: Facts) -> Looks:
+def _replayed(facts: Facts) -> Findings:
     for answer in facts.replays:
         for one in answer.json:
             same = one["same"] or one["given"] is None or one["recomputed"] is None
-            yield None if same else f"{answer.asked.path}: {one}"
+            yield Finding(None if same else f"{answer.asked.path}: {one}")
 
 
-def _caches(facts: Facts) -> Looks:
+def _caches(facts: Facts) -> Findings:
     for check in facts.caches:
-        yield None if check["state"] == "ok" else f"{check}"
+        yield Finding(None if check["state"] == "ok" else f"{check}")
     yield from _query("cache")(facts)
 
 
-def _query(*names: str) -> Callable[[Facts], Looks]:
-    def look(facts: Facts) -> Looks:
+def _query(*names: str) -> Callable[[Facts], Findings]:
+    def look(facts: Facts) -> Findings:
         for name in names:
             count, broken = facts.read[name]
-            yield from (f"{name}: {what}" for what in broken)
-            yield from (None for _ in range(count - len(broken)))
+            yield from (Finding(f"{name}: {what}") for what in broken)
+            yield Finding(number=count - len(broken))
 
     return look
 
@@ -223,15 +222,6 @@ def _difference(first: Any, second: Any, path: str = "") -> str:  # noqa: ANN401
             if one != other:
                 return _difference(one, other, f"{path}[{place}]")
     return f"{path}: {first!r} and {second!r}"
-
-
-@dataclass(frozen=True)
-class Invariant:
-    """One thing that must hold."""
-
-    name: str
-    means: str
-    check: Callable[[Facts], Looks]
 
 
 INVARIANTS = [
@@ -321,35 +311,12 @@ class Violated(Exception):
     """An invariant does not hold."""
 
 
-@dataclass
-class Tally:
-    """How often an invariant was checked."""
+def check(checker: Checker[Facts], facts: Facts) -> None:
+    """Check all of them.
 
-    rounds: int = 0
-    looked_at: int = 0
+    Raises:
+        Violated: one does not hold.
 
-
-@dataclass
-class Checker:
-    """Checks all of them again and again."""
-
-    tallies: dict[str, Tally] = field(default_factory=dict)
-
-    def check(self, facts: Facts) -> None:
-        """Check them.
-
-        Raises:
-            Violated: one does not hold.
-
-        """
-        for invariant in INVARIANTS:
-            tally = self.tallies.setdefault(invariant.name, Tally())
-            tally.rounds += 1
-            wrong = []
-            for look in invariant.check(facts):
-                tally.looked_at += 1
-                if look is not None:
-                    wrong.append(look)
-            if wrong:
-                told = "\n  ".join(wrong[:5])
-                raise Violated(f"{invariant.name}: {len(wrong)} times not:\n  {told}")
+    """
+    if wrong := checker.check(facts, f"in step {facts.step}", at_end=True):
+        raise Violated("\n  ".join([*wrong[:5], f"{len(wrong)} in all"]))

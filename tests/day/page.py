@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from soak.checking import Tally
 from tables import table
 
 from day.asker import Json
-from day.invariants import INVARIANTS, Tally
+from day.invariants import INVARIANTS
 from day.launches import FATES, Launch
 from day.operations import MEANINGS
 
@@ -98,9 +99,8 @@ def render(outcome: Outcome, tallies: Mapping[str, Tally]) -> str:
             table(
                 ["invariant", "what holds", "checked", "things looked at"],
                 [
-                    (one.name, one.means, tally.rounds, tally.looked_at)
+                    (one.name, one.means, tallies[one.name].rounds, tallies[one.name].in_all)
                     for one in INVARIANTS
-                    for tally in [tallies.get(one.name, Tally())]
                 ],
             ),
             "## Starts\n",

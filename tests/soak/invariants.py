@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
+from soak.checking import Finding, Findings, Invariant
 from soak.facts import SLURM, Facts, JobFacts
 from soak.jobs import OWN_HINTS, understood
 from soak.proxy import FORGED
@@ -22,34 +21,6 @@ CLOCK = 0.05
 """What /proc/uptime cannot tell: it counts hundredths."""
 HANGING = frozenset({"service mute", "answers drip"})
 """What costs whoever asks the whole deadline."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a look at one thing, or at several, has found."""
-
-    wrong: str | None = None
-    """What is wrong with them."""
-    excuse: str | None = None
-    """Why nobody promised anything about them: what was done to them."""
-    number: int = 1
-    """How many they were."""
-
-
-Findings = Iterator[Finding]
-
-
-@dataclass(frozen=True)
-class Invariant:
-    """One thing that must hold."""
-
-    name: str
-    means: str
-    check: Callable[[Facts], Findings]
-    at_end: bool = False
-    """Whether it holds only once all has come to rest."""
-
-
 LOST = "a slurmctld that was killed has given its id to two jobs, or forgotten its end"
 TWICE = "a slurmctld that was killed has forgotten that it had launched this id, and did so again"
 
@@ -383,44 +354,3 @@ INVARIANTS = [
     ),
 ]
 """All of them."""
-
-
-@dataclass
-class Tally:
-    """How often an invariant was checked, and what was wrong."""
-
-    rounds: int = 0
-    looked_at: int = 0
-    """Things looked at in the last round."""
-    violations: dict[str, str] = field(default_factory=dict)
-    """What was wrong, and when it was seen first."""
-    excused: Counter[str] = field(default_factory=Counter)
-    """Why things were excused in the last round, and how many."""
-
-
-class Checker:
-    """Checks the invariants again and again, and keeps what was violated."""
-
-    def __init__(self) -> None:
-        """Begin with nothing checked."""
-        self.tallies = {one.name: Tally() for one in INVARIANTS}
-
-    def check(self, facts: Facts, when: str, *, at_end: bool) -> list[str]:
-        """Check them, and return what is violated and was not before."""
-        new = []
-        for one in INVARIANTS:
-            if one.at_end and not at_end:
-                continue
-            tally = self.tallies[one.name]
-            tally.rounds += 1
-            tally.looked_at = 0
-            tally.excused.clear()
-            for found in one.check(facts):
-                if found.excuse is not None:
-                    tally.excused[found.excuse] += found.number
-                    continue
-                tally.looked_at += found.number
-                if found.wrong is not None and found.wrong not in tally.violations:
-                    tally.violations[found.wrong] = when
-                    new.append(f"{one.name}: {found.wrong}")
-        return new

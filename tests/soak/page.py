@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from tables import table
 
+from soak.checking import Tally
 from soak.facts import SLURM, Facts
 from soak.helpers import Life
-from soak.invariants import INVARIANTS, Tally
+from soak.invariants import INVARIANTS
 from soak.operations import meanings
 
 _HEAD = """\

@@ -15,9 +15,10 @@ from outages import small_spool
 
 from soak import jobs, operations, store
 from soak.actor import Actor, Done
+from soak.checking import Checker
 from soak.facts import Facts, JobFacts, Outage
 from soak.helpers import Watch
-from soak.invariants import Checker
+from soak.invariants import INVARIANTS
 from soak.ledger import Ledger, Row, forgotten_ends, launches
 from soak.load import Load
 from soak.page import Outcome
@@ -79,7 +80,7 @@ class Soak:
         self._drained_by_slurm = 0
         self._held_by_slurm = 0
         self._outputs: dict[tuple[int, int], str] = {}
-        self.checker = Checker()
+        self.checker = Checker(INVARIANTS)
         self.facts: Facts | None = None
         self.seconds = 0.0
 

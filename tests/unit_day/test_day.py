@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from day import bodies, launches, operations
 from day.asker import Answer, Asked
-from day.invariants import INVARIANTS, QUERIES, Checker, Facts, Violated, looked_at
+from day.invariants import INVARIANTS, QUERIES, Facts, Violated, check, looked_at
 from day.launches import FATES, PAST_JOBS, PAST_STEPS, Launch
 from day.page import Counts, Outcome, render
+from soak.checking import Checker
 
 JOBS, STEPS = 5_000, 48
 LAST = PAST_STEPS + STEPS - 1
@@ -136,8 +137,8 @@ def test_a_node_reports_what_it_was_given() -> None:
 
 
 def test_what_is_right_is_not_violated() -> None:
-    checker = Checker()
-    checker.check(GOOD)
+    checker = Checker(INVARIANTS)
+    check(checker, GOOD)
     assert all(tally.looked_at > 0 for tally in checker.tallies.values())
     assert checker.tallies.keys() == BROKEN.keys() == {one.name for one in INVARIANTS}
 
@@ -145,12 +146,12 @@ def test_what_is_right_is_not_violated() -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_wrong_is_found_by_its_invariant(name: str) -> None:
     with pytest.raises(Violated, match=f"^{name}: "):
-        Checker().check(BROKEN[name])
+        check(Checker(INVARIANTS), BROKEN[name])
 
 
 def test_the_page_tells_what_was_violated() -> None:
-    checker = Checker()
-    checker.check(GOOD)
+    checker = Checker(INVARIANTS)
+    check(checker, GOOD)
     outcome = Outcome(
         seed=1,
         jobs=1,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from soak.checking import Checker
 from soak.facts import Facts, JobFacts, Outage
 from soak.helpers import Life
-from soak.invariants import INVARIANTS, LOST, TWICE, Checker
+from soak.invariants import INVARIANTS, LOST, TWICE
 from soak.jobs import FAILURE, OWN_HINTS, Submission
 from soak.ledger import Row, forgotten_ends, launches
 from soak.page import Outcome, render
@@ -94,7 +95,7 @@ BAD = {
 
 
 def violated(facts: Facts) -> set[str]:
-    checker = Checker()
+    checker = Checker(INVARIANTS)
     checker.check(facts, "now", at_end=True)
     return {name for name, tally in checker.tallies.items() if tally.violations}
 
@@ -109,7 +110,7 @@ def test_each_invariant_finds_what_it_is_there_for(name: str) -> None:
 
 
 def test_a_violation_is_told_once_and_where_it_was_seen_first() -> None:
-    checker = Checker()
+    checker = Checker(INVARIANTS)
     bad = BAD["no node drained"]
     assert checker.check(bad, "first", at_end=False) == ["no node drained: n1 is drained"]
     assert checker.check(bad, "second", at_end=False) == []
@@ -121,7 +122,7 @@ def test_a_violation_is_told_once_and_where_it_was_seen_first() -> None:
     assert "- no node drained, first: n1 is drained" in told
     assert "| kill slurmd | 1 | - |" in told
     assert "| kill munged | - | 1 |" in told
-    assert "## Violations" not in render(outcome, GOOD, Checker().tallies)
+    assert "## Violations" not in render(outcome, GOOD, Checker(INVARIANTS).tallies)
 
 
 def test_a_hook_whose_end_was_noticed_late_kept_its_deadline() -> None:
@@ -153,7 +154,7 @@ def hit(job_id: int, command: str) -> Outage:
 
 
 def excused(facts: Facts) -> dict[str, dict[str, int]]:
-    checker = Checker()
+    checker = Checker(INVARIANTS)
     checker.check(facts, "now", at_end=True)
     return {name: dict(tally.excused) for name, tally in checker.tallies.items() if tally.excused}
 
@@ -223,14 +224,14 @@ def test_an_end_that_slurmctld_has_forgotten_is_read_from_its_log() -> None:
 
 def test_what_was_excused_is_told() -> None:
     facts = replace(BAD[COUNTED], outages=[hit(7, "start")])
-    checker = Checker()
+    checker = Checker(INVARIANTS)
     checker.check(facts, "now", at_end=True)
     outcome = Outcome(
         1, "22.05.8", 2, 60.0, [], hit=1, proxied=0, drained_by_slurm=0, held_by_slurm=0
     )
     told = render(outcome, facts, checker.tallies)
     assert f"| {COUNTED} | its helper was killed or stopped in the prolog | 1 |" in told
-    assert "| none | - | 0 |" in render(outcome, GOOD, Checker().tallies)
+    assert "| none | - | 0 |" in render(outcome, GOOD, Checker(INVARIANTS).tallies)
 
 
 def test_a_job_that_has_set_its_own_hints_finds_them() -> None:
