@@ -396,16 +396,6 @@ NODE_FAIL = End(
     act_on_all=_lose_node,
     seconds=240.0,
 )
-FORGOTTEN = End(
-    "never heard of again",
-    "Its node dies, and Slurm forgets it, while the service cannot ask; no report comes.",
-    _UNTIL_RELEASED,
-    (Launch(frozenset(), "not_counted", r"never heard of again"),),
-    options=(f"--nodelist={NODE}",),
-    batch_options=("--no-requeue",),
-    act_on_all=_be_forgotten,
-    seconds=300.0,
-)
 NODE_FAIL_REQUEUED = End(
     "NODE_FAIL, requeued",
     "Its node dies with all that runs there; --requeue.",
@@ -417,26 +407,16 @@ NODE_FAIL_REQUEUED = End(
     act_on_all=_lose_node,
     seconds=300.0,
 )
-
-ENDS = (
-    COMPLETED,
-    EXIT,
-    SIGNAL,
-    CANCELLED_PENDING,
-    CANCELLED_PROLOG,
-    CANCELLED,
-    REQUEUED,
-    REQUEUES_ITSELF,
-    SUSPENDED,
-    STEPD_KILLED,
-    TIMEOUT,
-    TIMEOUT_TRAPPED,
-    OUT_OF_MEMORY,
-    PREEMPTED,
-    PREEMPTED_REQUEUED,
-    PREEMPTED_SUSPENDED,
-    NODE_FAIL,
-    NODE_FAIL_REQUEUED,
-    FORGOTTEN,
+FORGOTTEN = End(
+    "never heard of again",
+    "Its node dies, and Slurm forgets it, while the service cannot ask; no report comes.",
+    _UNTIL_RELEASED,
+    (Launch(frozenset(), "not_counted", r"never heard of again"),),
+    options=(f"--nodelist={NODE}",),
+    batch_options=("--no-requeue",),
+    act_on_all=_be_forgotten,
+    seconds=300.0,
 )
+
+ENDS = tuple(one for one in list(globals().values()) if isinstance(one, End))
 """All of them, in the order of the page."""

@@ -249,30 +249,5 @@ exec unshare --user --map-root-user --mount bash -c '
 ' container "$run\"""",
 )
 
-KINDS = (
-    BATCH,
-    STEPS,
-    MPIEXEC,
-    SALLOC,
-    SRUN,
-    TWO_NODES,
-    SECOND_NODE,
-    SALLOC_TWO,
-    SRUN_TWO,
-    FOUR_NODES,
-    ARRAY,
-    NESTED_JOB,
-    HET,
-    EXPORT_NONE,
-    EXPORT_VAR,
-    STDIN,
-    WRAP,
-    RUN_SH,
-    PLAIN,
-    PLAIN_SECOND,
-    OWN_SHELL,
-    OWN_SCRIPT,
-    OWN_STEP,
-    CONTAINER,
-)
+KINDS = tuple(one for one in list(globals().values()) if isinstance(one, Kind))
 """All of them, in the order of the page."""
