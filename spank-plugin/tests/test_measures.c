@@ -12,8 +12,8 @@
 #include "job_dir.h"
 #include "measures.h"
 #include "scratch.h"
+#include "step.h"
 
-#define DIR_NAME "cluster/n1/1234"
 #define STAMP DIR_NAME "/step-7.stamp"
 #define RECORD DIR_NAME "/step-7.measures"
 #define MEBIBYTE (1024 * 1024)
@@ -21,48 +21,12 @@
     "rchar: 1\nwchar: 20\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 18446744073709551615\n"  \
     "cancelled_write_bytes: 7\n"
 
-static char run_word[4200];
-static char *argument_words[] = {run_word};
-
 static int setup(void **state)
 {
     (void)state;
-    fake_reset(S_CTX_REMOTE);
-    fake.job_id = 1234;
-    fake.step_id = 7;
-    fake.uid = 1000;
-    fake.gid = 1000;
-    fake.local_tasks = 1;
-    fake_env("SLURM_CLUSTER_NAME", "cluster");
-    setenv("SLURMD_NODENAME", "n1", 1);
-    ioat_trusted_uid = geteuid();
-    snprintf(run_word, sizeof run_word, "run_dir=%s", scratch_make());
-    scratch_mkdir(DIR_NAME, 0711);
-    scratch_write(DIR_NAME "/job.env", "io-autotune 1\njob 1234\nuid 1000\n", 0400);
-    assert_int_equal(slurm_spank_init(fake_handle(), 1, argument_words), 0);
+    step_begins(7);
+    job_file(HEAD);
     return 0;
-}
-
-static void close_step(void)
-{
-    assert_int_equal(slurm_spank_exit(fake_handle(), 0, NULL), 0);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close_step();
-    fake_reset(S_CTX_REMOTE);
-    scratch_remove();
-    ioat_trusted_uid = 0;
-    return 0;
-}
-
-static void start(void)
-{
-    assert_int_equal(slurm_spank_init_post_opt(fake_handle(), 1, argument_words), 0);
-    assert_int_equal(slurm_spank_user_init(fake_handle(), 1, argument_words), 0);
-    assert_int_equal(slurm_spank_task_post_fork(fake_handle(), 1, argument_words), 0);
 }
 
 static void task_exit(void)

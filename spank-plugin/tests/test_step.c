@@ -14,63 +14,27 @@
 #include "fake_spank.h"
 #include "job_dir.h"
 #include "scratch.h"
+#include "step.h"
 #include "tell.h"
 
-#define DIR_NAME "cluster/n1/1234"
 #define HINTS "/run/io-autotune/cluster/n1/1234/romio_hints"
-#define HEAD "io-autotune 1\njob 1234\nuid 1000\n"
 #define TUNED HEAD "set ROMIO_HINTS=" HINTS "\n"
 #define RECORD "1234:ROMIO_HINTS=" HINTS
 #define BATCH UINT32_C(4294967291)
 #define STAMP DIR_NAME "/step-4294967291.stamp"
 
-static char run_word[4200];
-static char *argument_words[] = {run_word};
-
 static int setup(void **state)
 {
     (void)state;
-    fake_reset(S_CTX_REMOTE);
-    fake.job_id = 1234;
-    fake.step_id = BATCH;
-    fake.uid = 1000;
-    fake.gid = 1000;
-    fake.local_tasks = 1;
-    fake_env("SLURM_CLUSTER_NAME", "cluster");
-    setenv("SLURMD_NODENAME", "n1", 1);
-    ioat_trusted_uid = geteuid();
-    snprintf(run_word, sizeof run_word, "run_dir=%s", scratch_make());
-    assert_int_equal(slurm_spank_init(fake_handle(), 1, argument_words), 0);
+    step_begins(BATCH);
     return 0;
 }
 
-static void close_step(void)
+static int tuned(void **state)
 {
-    assert_int_equal(slurm_spank_exit(fake_handle(), 0, NULL), 0);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close_step();
-    fake_reset(S_CTX_REMOTE);
-    scratch_remove();
-    ioat_trusted_uid = 0;
+    setup(state);
+    job_file(TUNED);
     return 0;
-}
-
-static void job_file(const char *text)
-{
-    scratch_mkdir(DIR_NAME, 0711);
-    scratch_write(DIR_NAME "/job.env", text, 0440);
-}
-
-// A step as far as the start of its tasks.
-static void start(void)
-{
-    assert_int_equal(slurm_spank_init_post_opt(fake_handle(), 1, argument_words), 0);
-    assert_int_equal(slurm_spank_user_init(fake_handle(), 1, argument_words), 0);
-    assert_int_equal(slurm_spank_task_post_fork(fake_handle(), 1, argument_words), 0);
 }
 
 static void task_exit(int wait_status)
@@ -119,7 +83,6 @@ static void assert_untuned(void)
 static void a_tuned_step(void **state)
 {
     (void)state;
-    job_file(TUNED);
     start();
     assert_env("ROMIO_HINTS", HINTS);
     assert_env("IO_AUTOTUNE_SET", RECORD);
@@ -154,7 +117,6 @@ static void a_directory_without_a_file(void **state)
 static void another_jobs_directory(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.job_id = 1235;
     assert_untuned();
 }
@@ -162,7 +124,6 @@ static void another_jobs_directory(void **state)
 static void the_extern_step(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.step_id = UINT32_C(0xfffffffc);
     fake_env("IO_AUTOTUNE_SET", "7:ROMIO_HINTS=/old");
     assert_int_equal(slurm_spank_init_post_opt(fake_handle(), 1, argument_words), 0);
@@ -178,7 +139,6 @@ static void the_extern_step(void **state)
 static void the_interactive_step(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.step_id = UINT32_C(0xfffffffa);
     start();
     assert_env("ROMIO_HINTS", HINTS);
@@ -189,7 +149,6 @@ static void forged_cluster_names(void **state)
 {
     (void)state;
     const char *const names[] = {"../../x", "..", ".", "", "/etc", "a/b", "other", "a\nb"};
-    job_file(TUNED);
     // The forger's directory, where a forged name must not lead.
     scratch_mkdir("x/n1/1234", 0711);
     scratch_write("x/n1/1234/job.env", HEAD "set EVIL=1\n", 0440);
@@ -211,7 +170,6 @@ static void forged_cluster_names(void **state)
 static void without_a_cluster_name(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake_env("SLURM_CLUSTER_NAME", NULL);
     scratch_mkdir("other/n1/1", 0711);
     scratch_mkdir("other/n2/1234", 0711);
@@ -222,7 +180,6 @@ static void without_a_cluster_name(void **state)
 static void two_clusters_with_the_same_job(void **state)
 {
     (void)state;
-    job_file(TUNED);
     scratch_mkdir("other/n1/1234", 0711);
     scratch_write("other/n1/1234/job.env", HEAD "set OTHER=1\n", 0440);
     fake_env("SLURM_CLUSTER_NAME", NULL);
@@ -310,7 +267,6 @@ static void a_fifo_does_not_hang(void **state)
 static void wrong_owner(void **state)
 {
     (void)state;
-    job_file(TUNED);
     ioat_trusted_uid = geteuid() + 1;
     assert_untuned();
     assert_int_equal(fake_logged(FAKE_INFO, "not owned by root"), 1);
@@ -328,7 +284,6 @@ static void writable_by_others(void **state)
         {"cluster/n1", 0775, 0755},
         {"cluster", 0777, 0755},
     };
-    job_file(TUNED);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(chmod(scratch_path(cases[i].name), cases[i].bad), 0);
         assert_untuned();
@@ -343,7 +298,6 @@ static void writable_by_others(void **state)
 static void another_users_or_jobs_file(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.uid = 1001;
     assert_untuned();
     assert_int_equal(fake_logged(FAKE_INFO, "another user's"), 1);
@@ -393,7 +347,6 @@ static void rule_1_another_jobs_variable_goes(void **state)
 static void rule_1_then_ours_is_set(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake_env("ROMIO_HINTS", "/old");
     fake_env("IO_AUTOTUNE_SET", "7:ROMIO_HINTS=/old");
     start();
@@ -405,7 +358,6 @@ static void rule_1_then_ours_is_set(void **state)
 static void rule_1_a_changed_variable_stays(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake_env("ROMIO_HINTS", "/changed/by/the/user");
     fake_env("IO_AUTOTUNE_SET", "7:ROMIO_HINTS=/old\n8:GONE=x");
     start();
@@ -429,7 +381,6 @@ static void rule_1_leaves_this_jobs_lines(void **state)
 static void rule_3_ours_already(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake_env("ROMIO_HINTS", HINTS);
     fake_env("IO_AUTOTUNE_SET", RECORD);
     start();
@@ -454,7 +405,6 @@ static void rule_3_the_users_value(void **state)
         // A record that does not fit what we set.
         {HINTS, "1234:ROMIO_HINTS=/other"},
     };
-    job_file(TUNED);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake_env("ROMIO_HINTS", cases[i].value);
         fake_env("IO_AUTOTUNE_SET", cases[i].record);
@@ -469,7 +419,6 @@ static void rule_3_the_users_value(void **state)
 static void rule_3_removed_by_the_user(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake_env("IO_AUTOTUNE_SET", RECORD);
     start();
     assert_env("ROMIO_HINTS", NULL);
@@ -522,7 +471,6 @@ static void rule_2_a_node_without_a_value_keeps_no_path_of_another(void **state)
 static void rule_3_another_nodes_value_gives_way(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake_env("ROMIO_HINTS", "/run/io-autotune/cluster/n2/1234/romio_hints");
     fake_env("IO_AUTOTUNE_SET", "1234:ROMIO_HINTS=/run/io-autotune/cluster/n2/1234/romio_hints");
     start();
@@ -635,7 +583,6 @@ static void forged_records(void **state)
         "7:A B=c",
         "\x1b\xff:\xfe=\x01",
     };
-    job_file(TUNED);
     fake_env("PATH", "/usr/bin");
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         fake_env("ROMIO_HINTS", NULL);
@@ -676,7 +623,6 @@ static void a_huge_record(void **state)
 static void a_variable_that_cannot_be_set(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.setenv_fails = true;
     start();
     assert_status("absent");
@@ -688,7 +634,6 @@ static void a_variable_that_cannot_be_set(void **state)
 static void a_stamp_from_start_to_end(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.local_tasks = 2;
     const int64_t before = ioat_now_ns();
     start();
@@ -718,7 +663,6 @@ static void a_stamp_from_start_to_end(void **state)
 static void a_stamp_tells_the_steps_nodes(void **state)
 {
     (void)state;
-    job_file(TUNED);
     // The batch step, where Slurm leaves it at 0.
     start();
     assert_int_equal(stamped("nodes"), 1);
@@ -732,7 +676,6 @@ static void the_users_mask_does_not_matter(void **state)
 {
     (void)state;
     struct stat status;
-    job_file(TUNED);
     const mode_t before = umask(0777);
     start();
     umask(before);
@@ -743,7 +686,6 @@ static void the_users_mask_does_not_matter(void **state)
 static void the_first_bad_wait_status_counts(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.local_tasks = 4;
     start();
     task_exit(0);
@@ -756,7 +698,6 @@ static void the_first_bad_wait_status_counts(void **state)
 static void tasks_that_nobody_told_of(void **state)
 {
     (void)state;
-    job_file(TUNED);
     fake.local_tasks = 3;
     start();
     task_exit(0);
@@ -770,7 +711,6 @@ static void tasks_that_nobody_told_of(void **state)
 static void a_step_that_never_started_leaves_no_stamp(void **state)
 {
     (void)state;
-    job_file(TUNED);
     assert_int_equal(slurm_spank_init_post_opt(fake_handle(), 1, argument_words), 0);
     close_step();
     assert_false(scratch_exists(STAMP));
@@ -779,7 +719,6 @@ static void a_step_that_never_started_leaves_no_stamp(void **state)
 static void steps_have_stamps_of_their_own(void **state)
 {
     (void)state;
-    job_file(TUNED);
     for (fake.step_id = 0; fake.step_id < 3; fake.step_id++) {
         start();
         task_exit(0);
@@ -805,7 +744,6 @@ static void a_draft_of_a_dead_process_is_replaced(void **state)
 {
     (void)state;
     char draft[128];
-    job_file(TUNED);
     snprintf(draft, sizeof draft, DIR_NAME "/.step-4294967291.stamp.%ld", (long)getpid());
     scratch_write("precious", "precious", 0600);
     assert_int_equal(symlink(scratch_path("precious"), scratch_path(draft)), 0);
@@ -818,7 +756,6 @@ static void a_draft_of_a_dead_process_is_replaced(void **state)
 static void a_stamp_that_cannot_be_written(void **state)
 {
     (void)state;
-    job_file(TUNED);
     scratch_mkdir(STAMP, 0755);
     scratch_write(STAMP "/x", "", 0600);
     start();
@@ -835,7 +772,6 @@ static void a_stamp_that_cannot_be_written(void **state)
 static void descriptors_are_given_back(void **state)
 {
     (void)state;
-    job_file(TUNED);
     const int before = dup(0);
     close(before);
     for (int i = 0; i < 10; i++) {
@@ -893,7 +829,6 @@ static void a_job_that_did_not_ask_is_told_nothing(void **state)
 {
     (void)state;
     assert_string_equal(told_in(BATCH), "");
-    job_file(TUNED);
     assert_string_equal(told_in(BATCH), "");
 }
 
@@ -962,57 +897,58 @@ static void what_cannot_be_written_costs_nothing(void **state)
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TUNED_CASE(function) cmocka_unit_test_setup_teardown(function, tuned, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_tuned_step),
+        TUNED_CASE(a_tuned_step),
         CASE(a_plain_job),
         CASE(no_run_directory_at_all),
         CASE(a_directory_without_a_file),
-        CASE(another_jobs_directory),
-        CASE(the_extern_step),
-        CASE(the_interactive_step),
-        CASE(forged_cluster_names),
-        CASE(without_a_cluster_name),
-        CASE(two_clusters_with_the_same_job),
+        TUNED_CASE(another_jobs_directory),
+        TUNED_CASE(the_extern_step),
+        TUNED_CASE(the_interactive_step),
+        TUNED_CASE(forged_cluster_names),
+        TUNED_CASE(without_a_cluster_name),
+        TUNED_CASE(two_clusters_with_the_same_job),
         CASE(node_names),
         CASE(links_are_not_followed),
         CASE(a_linked_file),
         CASE(a_fifo_does_not_hang),
-        CASE(wrong_owner),
-        CASE(writable_by_others),
-        CASE(another_users_or_jobs_file),
+        TUNED_CASE(wrong_owner),
+        TUNED_CASE(writable_by_others),
+        TUNED_CASE(another_users_or_jobs_file),
         CASE(a_malformed_file),
         CASE(a_huge_file),
         CASE(rule_1_another_jobs_variable_goes),
-        CASE(rule_1_then_ours_is_set),
-        CASE(rule_1_a_changed_variable_stays),
+        TUNED_CASE(rule_1_then_ours_is_set),
+        TUNED_CASE(rule_1_a_changed_variable_stays),
         CASE(rule_1_leaves_this_jobs_lines),
-        CASE(rule_3_ours_already),
-        CASE(rule_3_the_users_value),
-        CASE(rule_3_removed_by_the_user),
+        TUNED_CASE(rule_3_ours_already),
+        TUNED_CASE(rule_3_the_users_value),
+        TUNED_CASE(rule_3_removed_by_the_user),
         CASE(rule_2_a_node_without_a_value_keeps_no_path_of_another),
-        CASE(rule_3_another_nodes_value_gives_way),
+        TUNED_CASE(rule_3_another_nodes_value_gives_way),
         CASE(a_later_component_is_the_same_job),
         CASE(rule_4_watched_only),
         CASE(several_variables),
-        CASE(forged_records),
+        TUNED_CASE(forged_records),
         CASE(a_huge_record),
-        CASE(a_variable_that_cannot_be_set),
-        CASE(a_stamp_from_start_to_end),
-        CASE(a_stamp_tells_the_steps_nodes),
-        CASE(the_users_mask_does_not_matter),
-        CASE(the_first_bad_wait_status_counts),
-        CASE(tasks_that_nobody_told_of),
-        CASE(a_step_that_never_started_leaves_no_stamp),
-        CASE(steps_have_stamps_of_their_own),
+        TUNED_CASE(a_variable_that_cannot_be_set),
+        TUNED_CASE(a_stamp_from_start_to_end),
+        TUNED_CASE(a_stamp_tells_the_steps_nodes),
+        TUNED_CASE(the_users_mask_does_not_matter),
+        TUNED_CASE(the_first_bad_wait_status_counts),
+        TUNED_CASE(tasks_that_nobody_told_of),
+        TUNED_CASE(a_step_that_never_started_leaves_no_stamp),
+        TUNED_CASE(steps_have_stamps_of_their_own),
         CASE(a_file_without_variables_is_stamped_too),
-        CASE(a_draft_of_a_dead_process_is_replaced),
-        CASE(a_stamp_that_cannot_be_written),
-        CASE(descriptors_are_given_back),
+        TUNED_CASE(a_draft_of_a_dead_process_is_replaced),
+        TUNED_CASE(a_stamp_that_cannot_be_written),
+        TUNED_CASE(descriptors_are_given_back),
         CASE(the_first_task_of_the_batch_step_tells),
-        CASE(a_job_that_did_not_ask_is_told_nothing),
+        TUNED_CASE(a_job_that_did_not_ask_is_told_nothing),
         CASE(steps_behind_the_first_tell_nothing),
         CASE(a_variable_of_the_jobs_own_is_not_called_ours),
         CASE(a_long_line_is_cut),

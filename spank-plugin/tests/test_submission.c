@@ -37,6 +37,23 @@ static void post_opt(void)
     assert_int_equal(slurm_spank_init_post_opt(fake_handle(), 3, argument_words), 0);
 }
 
+static void assert_travels(const char *expected)
+{
+    const char *found = fake_control_value("IO_AUTOTUNE");
+    if (expected == NULL)
+        assert_null(found);
+    else
+        assert_string_equal(found, expected);
+}
+
+// The option is given, and then this travels; NULL: nothing.
+static void assert_asked(const char *value, const char *expected)
+{
+    assert_int_equal(option(value), 0);
+    post_opt();
+    assert_travels(expected);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -111,9 +128,7 @@ static void the_request_travels_and_the_preview_is_shown(void **state)
     setenv("SECRET", "leaked", 1);
     setenv("SLURM_CONF", "/etc/other.conf", 1);
     begin(S_CTX_ALLOCATOR, "echo 'ocean on romio: nothing known yet'; echo noise >&2");
-    assert_int_equal(option(NULL), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=ocean,mode=tune");
+    assert_asked(NULL, "name=ocean,mode=tune");
     assert_int_equal(fake_logged(FAKE_INFO, "ocean on romio: nothing known yet"), 1);
     assert_int_equal(fake_logged(FAKE_INFO, ""), 1);
     const char *calls = scratch_read("calls");
@@ -130,9 +145,7 @@ static void the_last_option_wins(void **state)
     (void)state;
     begin(S_CTX_ALLOCATOR, "");
     assert_int_equal(option("app=first,mode=observe"), 0);
-    assert_int_equal(option("app=second"), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=second,mode=tune");
+    assert_asked("app=second", "app=second,mode=tune");
 }
 
 static void a_job_that_did_not_ask_costs_nothing(void **state)
@@ -152,9 +165,7 @@ static void mode_off(void **state)
     (void)state;
     begin(S_CTX_ALLOCATOR, "exit 2");
     fake_control("IO_AUTOTUNE", "app=inherited,mode=tune");
-    assert_int_equal(option("romio,mode=off"), 0);
-    post_opt();
-    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_asked("romio,mode=off", NULL);
     assert_false(scratch_exists("calls"));
 }
 
@@ -169,9 +180,7 @@ static void default_on(void **state)
     assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=ocean,mode=tune");
     begin(S_CTX_ALLOCATOR, "echo line");
     assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
-    assert_int_equal(option("mode=off"), 0);
-    post_opt();
-    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_asked("mode=off", NULL);
 }
 
 static void the_job_is_named_as_squeue_will_show_it(void **state)
@@ -186,10 +195,8 @@ static void the_job_is_named_as_squeue_will_show_it(void **state)
     fake.options = true;
     fake.job_name = "nf-MAP_(a, b)";
     fake.comment = "rule_map";
-    assert_int_equal(option("romio"), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
-                        "name=nf-MAP_%28a%2C%20b%29,comment=rule_map,accelerator=romio,mode=tune");
+    assert_asked("romio",
+                 "name=nf-MAP_%28a%2C%20b%29,comment=rule_map,accelerator=romio,mode=tune");
     // A script from standard input has no name.
     begin(S_CTX_ALLOCATOR, "");
     fake.options = true;
@@ -205,14 +212,10 @@ static void a_name_that_cannot_be_asked_for_is_no_outer_jobs(void **state)
     (void)state;
     setenv("SLURM_JOB_NAME", "ocean", 1);
     begin(S_CTX_ALLOCATOR, "");
-    assert_int_equal(option(""), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=ocean,mode=tune");
+    assert_asked("", "name=ocean,mode=tune");
     setenv("SLURM_JOB_ID", "7", 1);
     begin(S_CTX_ALLOCATOR, "");
-    assert_int_equal(option(""), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "mode=tune");
+    assert_asked("", "mode=tune");
 }
 
 static void the_environment_weighs_less_than_the_option(void **state)
@@ -250,11 +253,7 @@ static void the_environment_weighs_less_than_the_option(void **state)
         if (cases[i].option != NULL)
             assert_int_equal(option(cases[i].option), 0);
         post_opt();
-        const char *found = fake_control_value("IO_AUTOTUNE");
-        if (cases[i].expected == NULL)
-            assert_null(found);
-        else
-            assert_string_equal(found, cases[i].expected);
+        assert_travels(cases[i].expected);
         const bool wrong = cases[i].option == NULL && cases[i].environment != NULL &&
                            strcmp(cases[i].environment, "colour=blue") == 0;
         assert_int_equal(fake_logged(FAKE_ERROR, "IO_AUTOTUNE: \"colour=blue\": there is no"),
@@ -269,15 +268,11 @@ static void the_environment_outweighs_the_outer_jobs_option(void **state)
     setenv(INHERITED_OPTION, "app=outer,romio", 1);
     setenv("IO_AUTOTUNE", "off", 1);
     begin(S_CTX_ALLOCATOR, "");
-    assert_int_equal(option("app=outer,romio"), 0);
-    post_opt();
-    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_asked("app=outer,romio", NULL);
     // The script's own option outweighs both.
     begin(S_CTX_ALLOCATOR, "");
     assert_int_equal(option("app=own"), 0);
-    assert_int_equal(option("app=outer,romio"), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=own,mode=tune");
+    assert_asked("app=outer,romio", "app=own,mode=tune");
 }
 
 static void nothing_is_said_where_no_person_reads(void **state)
@@ -342,19 +337,13 @@ static void an_inherited_option_lends_no_name(void **state)
         for (size_t j = 0; j < 3 && cases[i].calls[j] != NULL; j++)
             assert_int_equal(option(cases[i].calls[j]), 0);
         post_opt();
-        const char *found = fake_control_value("IO_AUTOTUNE");
-        if (cases[i].expected == NULL)
-            assert_null(found);
-        else
-            assert_string_equal(found, cases[i].expected);
+        assert_travels(cases[i].expected);
     }
     // Outside of any job the variable is the user's own way to give the option.
     unsetenv("SLURM_JOB_ID");
     begin(S_CTX_ALLOCATOR, "");
     setenv(INHERITED_OPTION, "app=mine", 1);
-    assert_int_equal(option("app=mine"), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=mine,mode=tune");
+    assert_asked("app=mine", "app=mine,mode=tune");
 }
 
 static void an_outer_request_does_not_leak_into_a_job_that_is_off(void **state)
@@ -372,9 +361,7 @@ static void direct_srun(void **state)
 {
     (void)state;
     begin(S_CTX_LOCAL, "echo line");
-    assert_int_equal(option("app=ocean"), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    assert_asked("app=ocean", "app=ocean,mode=tune");
     assert_int_equal(fake_logged(FAKE_INFO, "line"), 1);
 }
 
@@ -397,9 +384,7 @@ static void srun_inside_a_plain_job_says_why_not(void **state)
     (void)state;
     setenv("SLURM_JOB_ID", "7", 1);
     begin(S_CTX_LOCAL, "echo line");
-    assert_int_equal(option("app=ocean"), 0);
-    post_opt();
-    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_asked("app=ocean", NULL);
     assert_false(scratch_exists("calls"));
     assert_int_equal(fake_logged(FAKE_INFO, "half a job is never tuned"), 1);
     // Without the option, or with mode=off, there is nothing to explain.
