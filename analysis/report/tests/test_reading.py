@@ -107,6 +107,25 @@ def test_an_instant_sees_the_verdicts_that_were_made_before_it(
     assert list(late["effect"]) == ["nothing"]
 
 
+def test_each_cluster_is_a_group_and_a_site_with_one_has_none(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    of_one, _ = night(database, tmp_path / "one")
+    assert (of_one.clusters, {study.cluster for study in of_one.studies}) == ([], {None})
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "update studies set cluster = case when id % 3 = 0 then 'other' else 'site' end"
+        )
+    of_both, _ = night(database, tmp_path / "both")
+    groups = {group.name: group for group in of_both.clusters}
+    assert {name: group.studies for name, group in groups.items()} == {
+        name: sum(study.cluster == name for study in of_both.studies) for name in ("site", "other")
+    }
+    assert sum(group.runs for group in groups.values()) == of_both.total.runs
+    assert of_both.total == of_one.total
+
+
 def test_what_an_agent_did_in_a_job_is_read_of_the_newest_run_that_had_one(
     database: str, year: Year, tmp_path: Path
 ) -> None:
@@ -118,6 +137,11 @@ def test_what_an_agent_did_in_a_job_is_read_of_the_newest_run_that_had_one(
             " and study_id = (select min(study_id) from report.judgements) order by ordinal"
         ).fetchall()
         study_id, *_ = runs[-1]
+        # Of an accelerator that has no such parameter nothing is looked for.
+        connection.execute(
+            "update epochs set space = space || %s::jsonb where study_id = %s",
+            (json.dumps([ONLINE]), study_id),
+        )
         # A control run, which was the last, had none; nor had another node.
         for (_, run_id, _), node, online in (
             (runs[-3], "n1", record(1)),
@@ -141,6 +165,20 @@ def test_what_an_agent_did_in_a_job_is_read_of_the_newest_run_that_had_one(
         began=[8],
         entries=[InsideJob.Entry(10.0, 2.0, [16], 1)],
     )
+
+
+ONLINE = {
+    "name": "online",
+    "kind": "categories",
+    "values": ["off", *reading_database.ONLINE_POLICIES],
+    "default": "off",
+}
+
+
+def test_every_policy_that_the_service_has_is_read() -> None:
+    openapi = Path(__file__).resolve().parents[3] / "docs/openapi.json"
+    schemas = json.loads(openapi.read_text(encoding="utf-8"))["components"]["schemas"]
+    assert list(reading_database.ONLINE_POLICIES) == schemas["OnlinePolicy"]["enum"]
 
 
 def record(bandwidth: int) -> str:

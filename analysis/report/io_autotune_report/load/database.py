@@ -144,11 +144,16 @@ def spaces(
     return found
 
 
+ONLINE_POLICIES = ("iopathtune", "iopathtune-each", "settling")
+"""Who can decide inside a job, as parametrizations name them: no other epoch has had an agent."""
+
 _ONLINE = """
     select distinct on (last.study_id) last.study_id, j.ordinal, o.node, o.record::text
-    from (select distinct on (study_id) study_id, epoch_id, judgements from report.epochs
+    from (select distinct on (study_id) study_id, epoch_id, judgements, space from report.epochs
           where study_id = any(%(studies)s) order by study_id, epoch desc) last
     join report.judgements j on j.epoch_id = last.epoch_id
+         and exists (select from jsonb_array_elements(last.space) as parameter
+                     where parameter -> 'values' ?| %(policies)s)
          and j.ordinal > last.judgements - %(runs)s and j.judged_at < %(before)s
     join report.online o on o.run_id = j.run_id
     order by last.study_id, j.ordinal desc, o.node
@@ -162,7 +167,12 @@ def online(
 
     Its ordinal, one node, and that node's record as JSON.
     """
-    asked = {"studies": list(studies), "before": before, "runs": runs}
+    asked = {
+        "studies": list(studies),
+        "before": before,
+        "runs": runs,
+        "policies": list(ONLINE_POLICIES),
+    }
     rows = connection.execute(_ONLINE, asked).fetchall()
     return {study: (ordinal, node, record) for study, ordinal, node, record in rows}
 
