@@ -41,7 +41,7 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C spank-plugin $(PLUGIN_ARGS) all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
-	install -m 755 $(addprefix target/release/examples/,calls storm lives flood) build/workloads/
+	install -m 755 $(addprefix target/release/examples/,calls lives flood) build/workloads/
 	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/

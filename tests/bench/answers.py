@@ -20,22 +20,26 @@ def figures(place: Place, rounds: int) -> list[Figure]:
         for number in range(rounds):
             with place.using(users) as used:
                 summary = place.client(
-                    "storm",
+                    "lives",
                     service,
+                    "--starts-only",
                     "--one-job",
+                    "--studies=1",
                     f"--app=nodes-{number}",
-                    f"--starts={NODES}",
+                    f"--lives={NODES}",
+                    f"--clients={NODES}",
                     f"--first-job-id={number + 1}",
                     f"--deadline-ms={PATIENT_MS}",
                 )
-            assert summary["answered"] == NODES, f"some nodes failed: {summary['failures']}"
+            assert summary["lives"] == NODES, f"some nodes failed: {summary['failures']}"
             assert summary["explored"] <= 1, "nodes of one job have different answers"
             used["the nodes"] = summary["processor_seconds"]
             for who, seconds in used.items():
                 costs.setdefault(who, []).append(seconds / NODES * 1e3)
-            slowest.append(float(summary["slowest_ms"]))
-            shares.append(summary["slowest_ms"] / DEADLINE_MS)
-            answered_within.append(NODES / summary["slowest_ms"] * DEADLINE_MS)
+            last = summary["starts"]["slowest"]
+            slowest.append(last)
+            shares.append(last / DEADLINE_MS)
+            answered_within.append(NODES / last * DEADLINE_MS)
     parts = (f"{who} {mean_of_rounds(ms).value:.2f}" for who, ms in costs.items())
     return [
         Figure(

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
 
-from devcluster import files
-from harness import BOB, SECONDS, Json, Site
+from devcluster import accounts, files
+from harness import ALICE, BOB, SECONDS, Json, Site
 
 LONGEST_SECONDS = 120.0
 """However long a test takes, a flood of its ends."""
@@ -100,6 +100,15 @@ def floods(
         yield begun
 
 
+def over_tcp(site: Site) -> Path:
+    """Write the configuration of a node that asks the service by TCP."""
+    config = site.paths.scratch / "flooding-client.toml"
+    text = site.paths.client_toml.read_text(encoding="utf-8")
+    text = re.sub(r'(?m)^(node_endpoints = \[).*("tcp:[^"]*").*$', r"\1\2]", text)
+    files.write(config, text, mode=0o644)
+    return config
+
+
 def starts(
     site: Site,
     app: str,
@@ -108,22 +117,16 @@ def starts(
     *,
     clients: int = 2,
     studies: int = 4,
-    over_tcp: bool = False,
+    config: Path | None = None,
     more: Sequence[str] = (),
 ) -> Json:
     """Ask for starts as prologs do, one after another, with their deadline; return the times.
 
     ``more`` are arguments of ``lives`` (tuner-service/protocol/examples/lives.rs).
     """
-    config = site.paths.client_toml
-    if over_tcp:
-        text = config.read_text(encoding="utf-8")
-        config = site.paths.scratch / "flooding-client.toml"
-        text = re.sub(r'(?m)^(node_endpoints = \[).*("tcp:[^"]*").*$', r"\1\2]", text)
-        files.write(config, text, mode=0o644)
     argv = [
         "lives",
-        f"--config={config}",
+        f"--config={config or site.paths.client_toml}",
         f"--cluster={site.cluster_name}",
         f"--app={app}",
         f"--first-job-id={first_job_id}",
@@ -136,3 +139,20 @@ def starts(
     done = site.cluster.run_as("root", argv, timeout=count * 2 + SECONDS)
     summary: Json = json.loads(done.stdout)
     return summary
+
+
+def storm(
+    site: Site,
+    app: str,
+    first_job_id: int,
+    count: int,
+    deadline_ms: int,
+    *,
+    config: Path | None = None,
+    more: Sequence[str] = (),
+) -> Json:
+    """Start many runs of one study of ALICE's at once, and hang up at the deadline."""
+    given = (f"--uid={accounts.find(ALICE).uid}", f"--deadline-ms={deadline_ms}", *more)
+    return starts(
+        site, app, first_job_id, count, clients=count, studies=1, config=config, more=given
+    )

@@ -19,7 +19,7 @@ from devcluster.network import Namespace
 from devcluster.parts import munge
 from devcluster.ports import NODES_HOST
 from devcluster.users import SERVICE_USER
-from flooding import Flood, floods, starts
+from flooding import Flood, floods, over_tcp, starts
 from harness import ALICE, BOB, COMPLETE, ROOT, Site, asked, await_true, await_value
 from services import resident, service_beside
 from test_attacks import Answer, Sender, finish_of, start_of, to_service
@@ -63,8 +63,8 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     site: Site, jobs: int, kind: str
 ) -> None:
     with floods(site, [KINDS[kind]], FLOOD_SECONDS) as flood:
-        over_tcp = kind == "silence at the door for nodes"
-        began = starts(site, "attacks-flood", jobs, STARTS, over_tcp=over_tcp, more=RESTING)
+        config = over_tcp(site) if kind == "silence at the door for nodes" else None
+        began = starts(site, "attacks-flood", jobs, STARTS, config=config, more=RESTING)
         assert began["failed"] == 0, began["failures"]
         _, (seen,) = flood.end()
         assert sum(seen.values()) > 0, "there was no flood"

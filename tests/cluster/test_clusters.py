@@ -6,6 +6,7 @@ its hosts sign with the first one's munged, as hosts of one key do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +169,28 @@ def test_what_is_ordered_for_one_cluster_holds_there_alone(pair: Pair) -> None:
     ordered = {one["cluster"]: one["ordered"] for one in pair.alpha.ask(ALICE, "status", app)}
     assert ordered == {alpha: None, beta: "off"}
     assert pair.beta.tuner(ALICE, "on", app, "-M", beta, "--yes").returncode == 0
+
+
+def test_an_import_says_which_cluster_its_studies_become(pair: Pair) -> None:
+    alpha, beta = pair.alpha, pair.beta
+    for site, job in zip((alpha, beta), pair.jobs_of_one_id("exported"), strict=True):
+        pair.run(site, job)
+    done = alpha.tuner(ALICE, "export", "exported")
+    assert (done.returncode, "the studies of one cluster" in done.stderr) == (2, True), done
+    text = alpha.tuner(ROOT, "export", "exported", "-M", beta.cluster_name).stdout
+    # Jobs and a study that are not known here.
+    text = re.sub(r'"job_id":(\d+)', r'"job_id":9\1', text.replace('"exported"', '"imported"'))
+    path = alpha.paths.run / "imported.jsonl"
+    files.write(path, text, mode=0o644)
+    argv = ("import", str(path), "--why", "a merger")
+    for named, said in (((), "`--cluster NAME`"), (("-M", "gamma"), 'no cluster "gamma"')):
+        done = alpha.tuner(ROOT, *argv, *named)
+        assert (done.returncode, said in done.stderr) == (4, True), done
+    assert alpha.ask(ROOT, "status", "imported") == []
+    alpha.ask(ROOT, *argv, "--cluster", beta.cluster_name)
+    (study,) = alpha.ask(ALICE, "status", "imported")
+    assert (study["cluster"], study["counted"]) == (beta.cluster_name, 1), study
+    path.unlink()
 
 
 def test_a_service_does_not_start_without_a_cluster_that_has_studies(pair: Pair) -> None:

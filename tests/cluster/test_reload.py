@@ -14,7 +14,8 @@ from threading import Thread
 
 from devcluster import accounts, files, process, render
 from devcluster.users import SERVICE_USER
-from harness import ALICE, BOB, ROOT, Json, Site, await_true
+from flooding import storm
+from harness import ALICE, BOB, Json, Site, await_true
 from services import Beside, metrics, nodes_socket, running_beside
 
 ADDRESS = "127.0.0.1:9465"
@@ -131,23 +132,13 @@ def test_a_reload_changes_what_it_can_and_names_what_waits(site: Site) -> None:
 
 def test_no_start_is_missed_while_the_configuration_is_reloaded(site: Site) -> None:
     with reloading(site, "reloads") as service:
-        uid = accounts.find(ALICE).uid
         stormed: list[Json] = []
 
-        def storm(number: int) -> None:
-            argv = [
-                "storm",
-                f"--config={service.clients}",
-                f"--cluster={site.cluster_name}",
-                f"--app=reloads-{number}",
-                f"--uid={uid}",
-                f"--first-job-id={70_000_000 + 1000 * number}",
-                f"--starts={STARTS}",
-                "--deadline-ms=10000",
-            ]
-            stormed.append(json.loads(site.cluster.run_as(ROOT, argv).stdout))
+        def start(number: int) -> None:
+            app, first = f"reloads-{number}", 70_000_000 + 1000 * number
+            stormed.append(storm(site, app, first, STARTS, 10_000, config=service.clients))
 
-        storms = [Thread(target=storm, args=(number,)) for number in range(STORMS)]
+        storms = [Thread(target=start, args=(number,)) for number in range(STORMS)]
         reloads = 0
         for one in storms:
             one.start()
@@ -159,7 +150,7 @@ def test_no_start_is_missed_while_the_configuration_is_reloaded(site: Site) -> N
                 reloads += 1
             one.join()
         assert reloads >= RELOADS
-        assert [(one["answered"], one["failed"]) for one in stormed] == [(STARTS, 0)] * STORMS
+        assert [(one["lives"], one["failed"]) for one in stormed] == [(STARTS, 0)] * STORMS
         await_true(
             "every start to be in the database",
             lambda: (

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from devcluster import accounts
+from flooding import storm
 from harness import ALICE, ROOT, Job, Json, Site, asked, await_true, roles
 
 DEADLINE_MS = 2000
@@ -58,26 +58,10 @@ def test_many_starts_at_once_are_each_answered_and_few_explore(site: Site, start
     app = f"truth-storm-{starts}"
     for number in (1, 2):
         assert site.run("true", asked(app))["role"] == "baseline", f"run {number} of two"
-    uid = str(accounts.find(ALICE).uid)
-    summary = json.loads(
-        site.cluster.run_as(
-            ROOT,
-            [
-                "storm",
-                f"--config={site.paths.client_toml}",
-                f"--cluster={site.cluster_name}",
-                f"--app={app}",
-                f"--uid={uid}",
-                # As a job with one task has it: the context is to be that of the first two.
-                "--cpus-per-node=1",
-                f"--first-job-id={1_000_000 + starts}",
-                f"--starts={starts}",
-                f"--deadline-ms={DEADLINE_MS}",
-            ],
-        ).stdout
-    )
-    assert summary["answered"] == summary["asked"] == starts, summary
-    assert summary["slowest_ms"] < DEADLINE_MS, summary
+    # As a job with one task has it: the context is to be that of the first two.
+    summary = storm(site, app, 1_000_000 + starts, starts, DEADLINE_MS, more=["--cpus-per-node=1"])
+    assert summary["lives"] == starts, summary
+    assert summary["starts"]["slowest"] < DEADLINE_MS, summary
     assert summary["exploring"] <= EXPLORING, summary
     assert summary["explored"] == summary["exploring"], "the same experiment twice at once"
     started = site.history(app)[2:]

@@ -20,7 +20,7 @@ DIRECTORY = Path("/var/lib/io-autotune-series")
 PAGE = TREE / "docs/measurements/series.md"
 KEPT = PAGE.with_suffix(".json")
 """What the page is made of: what each cell gave last."""
-WORKLOADS = ("flood", "lives", "storm")
+WORKLOADS = ("flood", "lives")
 STAGED = ("stage/bin", "stage/share", *(f"workloads/{name}" for name in WORKLOADS))
 """The programs in Rust: built on the host, run in every root. All else is compiled inside."""
 NO_TESTS = 5

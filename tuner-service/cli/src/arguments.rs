@@ -143,6 +143,40 @@ pub(crate) struct ListOutput {
     pub(crate) csv: bool,
 }
 
+/// Which studies are wanted, or those of which the runs are. `None`: any.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct StudiesOf {
+    /// Only this application's.
+    pub(crate) application: Option<String>,
+    /// Only this study's.
+    #[arg(long)]
+    pub(crate) study: Option<i64>,
+    /// Only this accelerator's.
+    #[arg(long)]
+    pub(crate) accelerator: Option<String>,
+    /// Only this user's, by name or uid.
+    #[arg(short, long, value_parser = uid_of)]
+    pub(crate) user: Option<u32>,
+    /// Only those of studies whose latest run was charged to this account.
+    #[arg(short = 'A', long)]
+    pub(crate) account: Option<String>,
+}
+
+impl StudiesOf {
+    /// What a target names.
+    pub(crate) fn target(target: &Target) -> Self {
+        let (study, application) = match target {
+            Target::Study(study) => (Some(*study), None),
+            Target::Application(name) => (None, Some(name.clone())),
+        };
+        Self {
+            study,
+            application,
+            ..Self::default()
+        }
+    }
+}
+
 /// The studies of a change of many, those that begin later too. Together they narrow it.
 #[derive(Debug, Args)]
 pub(crate) struct ScopeOf {
@@ -231,20 +265,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  io-autotune status\n  io-autotune status ocean    one study in full\n  io-autotune status --csv"
     )]
     Status {
-        /// Only this application's.
-        application: Option<String>,
-        /// Only this study.
-        #[arg(long)]
-        study: Option<i64>,
-        /// Only this accelerator's.
-        #[arg(long)]
-        accelerator: Option<String>,
-        /// Only this user's, by name or uid.
-        #[arg(long, value_parser = uid_of)]
-        user: Option<u32>,
-        /// Only those whose latest run was charged to this account.
-        #[arg(long)]
-        account: Option<String>,
+        #[command(flatten)]
+        wanted: StudiesOf,
         #[command(flatten)]
         output: ListOutput,
     },
@@ -547,20 +569,8 @@ pub(crate) enum Command {
 /// Which runs, and how they are listed.
 #[derive(Debug, Args)]
 pub(crate) struct History {
-    /// Only this application's.
-    pub(crate) application: Option<String>,
-    /// Only this study's.
-    #[arg(long)]
-    pub(crate) study: Option<i64>,
-    /// Only this accelerator's.
-    #[arg(long)]
-    pub(crate) accelerator: Option<String>,
-    /// Only this user's, by name or uid.
-    #[arg(short, long, value_parser = uid_of)]
-    pub(crate) user: Option<u32>,
-    /// Only those of studies whose latest run was charged to this account.
-    #[arg(short = 'A', long)]
-    pub(crate) account: Option<String>,
+    #[command(flatten)]
+    pub(crate) of: StudiesOf,
     /// Only runs in this state.
     #[arg(short, long, value_enum)]
     pub(crate) state: Option<State>,

@@ -39,7 +39,7 @@ use crate::format::{Field, LINE_FIELDS, RUN_FIELDS, Wanted};
 use crate::render::columns::Columns;
 use crate::render::history::How;
 use crate::screen::Screen;
-use crate::service::{CliError, RunsOf, Service, StudiesOf};
+use crate::service::{CliError, RunsOf, Service};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -82,6 +82,12 @@ struct Answer {
     good: bool,
 }
 
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self { text, good: true }
+    }
+}
+
 impl Answer {
     fn good_if(self, good: bool) -> Self {
         Self { good, ..self }
@@ -103,27 +109,13 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
     let service = || Service::new(&arguments.config, arguments.cluster.as_deref());
     let screen = Screen::of_stdout();
     match &arguments.command {
-        Command::Status {
-            application,
-            study,
-            accelerator,
-            user,
-            account,
-            output,
-        } => {
-            let wanted = StudiesOf {
-                application: application.as_deref(),
-                study: *study,
-                accelerator: accelerator.as_deref(),
-                uid: *user,
-                account: account.as_deref(),
-            };
+        Command::Status { wanted, output } => {
             let service = service()?;
-            let studies = service.studies(&wanted).await?;
+            let studies = service.studies(wanted).await?;
             // For programs an empty list is an answer.
             if studies.is_empty()
                 && !(output.json || output.csv)
-                && let Some(error) = service.none_of(&wanted).await?
+                && let Some(error) = service.none_of(wanted).await?
             {
                 return Err(error);
             }
@@ -135,11 +127,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Show { target, output } => {
             let service = service()?;
             let detail = service.study(service.resolve(target).await?).await?;
-            let wanted = RunsOf {
-                study: Some(detail.study.study_id),
-                limit: PLOTTED,
-                ..RunsOf::default()
-            };
+            let wanted = RunsOf::study(detail.study.study_id, PLOTTED);
             let runs = match output.json || output.csv {
                 true => Vec::new(),
                 false => service.runs(&wanted).await?,
@@ -174,10 +162,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             })
         }
         // Done before anything is asked.
-        Command::Mark { .. } => Ok(Answer {
-            text: String::new(),
-            good: true,
-        }),
+        Command::Mark { .. } => Ok(String::new().into()),
         Command::Objective {
             words,
             maximise,
@@ -254,14 +239,8 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Retention { older_than, change } => {
             retention::remove(&service()?, *older_than, change, &screen).await
         }
-        Command::Completion { shell } => Ok(Answer {
-            text: manual::completion(*shell),
-            good: true,
-        }),
-        Command::Man { directory } => Ok(Answer {
-            text: manual::write(directory)?,
-            good: true,
-        }),
+        Command::Completion { shell } => Ok(manual::completion(*shell).into()),
+        Command::Man { directory } => Ok(manual::write(directory)?.into()),
         Command::Optimize {
             space,
             budget,
@@ -275,29 +254,21 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 std::io::stdin().lock(),
                 std::io::stdout().lock(),
             )?;
-            Ok(Answer {
-                text: String::new(),
-                good: true,
-            })
+            Ok(String::new().into())
         }
-        Command::Simulate(simulate) => {
-            let text = simulate::run(simulate)?;
-            Ok(Answer { text, good: true })
-        }
+        Command::Simulate(simulate) => Ok(simulate::run(simulate)?.into()),
         Command::Report(report) if report.mine => {
             let text = mine::page_of_mine(&service()?, &screen).await?;
-            let text = report::put(report, text, "the page about your studies")?;
-            Ok(Answer { text, good: true })
+            Ok(report::put(report, text, "the page about your studies")?.into())
         }
         Command::Report(report) if report.latest => {
             let file = service()?.report(report.file).await?;
             let text = report::show(report, file)?;
             // A file of the report goes elsewhere as it is.
-            let text = match std::io::stdout().is_terminal() {
-                true => shown_lines(&text),
-                false => text,
-            };
-            Ok(Answer { text, good: true })
+            Ok(match std::io::stdout().is_terminal() {
+                true => shown_lines(&text).into(),
+                false => text.into(),
+            })
         }
         Command::Report(report) => Err(report::make(report).into()),
         Command::Accelerators(Accelerators::List { output }) => {
@@ -313,8 +284,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             })
         }
         Command::Accelerators(Accelerators::Check { file }) => {
-            let text = shown_lines(&accelerators::check(file)?);
-            Ok(Answer { text, good: true })
+            Ok(shown_lines(&accelerators::check(file)?).into())
         }
         Command::Rules(Rules::Check {
             job_names,
@@ -372,11 +342,7 @@ async fn history(
         return Ok(fields(&RUN_FIELDS));
     }
     let wanted = RunsOf {
-        application: asked.application.as_deref(),
-        study: asked.study,
-        accelerator: asked.accelerator.as_deref(),
-        uid: asked.user,
-        account: asked.account.as_deref(),
+        of: asked.of.clone(),
         state: asked.state.map(Into::into),
         since: asked.starttime,
         until: asked.endtime,
@@ -387,15 +353,8 @@ async fn history(
     let is_for_programs = asked.output.parsable2 || asked.output.list.json || asked.output.list.csv;
     let mut some_elsewhere = false;
     if runs.is_empty() && !is_for_programs {
-        let of_studies = StudiesOf {
-            application: asked.application.as_deref(),
-            study: asked.study,
-            accelerator: asked.accelerator.as_deref(),
-            uid: asked.user,
-            account: asked.account.as_deref(),
-        };
-        some_elsewhere = !service.studies(&of_studies).await?.is_empty();
-        if !some_elsewhere && let Some(error) = service.none_of(&of_studies).await? {
+        some_elsewhere = !service.studies(&asked.of).await?.is_empty();
+        if !some_elsewhere && let Some(error) = service.none_of(&asked.of).await? {
             return Err(error);
         }
     }
@@ -418,10 +377,7 @@ async fn history(
 
 /// The columns that there are.
 fn fields(fields: &[Field]) -> Answer {
-    Answer {
-        text: format!("{}\n", format::listed(fields)),
-        good: true,
-    }
+    format!("{}\n", format::listed(fields)).into()
 }
 
 /// A list whose columns may be chosen; `table` has its times in full for programs. People are shown
@@ -434,10 +390,8 @@ fn listed_in<T: Serialize + ?Sized>(
     screen: &Screen,
 ) -> Result<Answer, CliError> {
     if output.parsable2 {
-        return Ok(Answer {
-            text: table(true).without_header(output.noheader).parsable(),
-            good: true,
-        });
+        let table = table(true).without_header(output.noheader);
+        return Ok(table.parsable().into());
     }
     listed(&output.list, value, table(true), || {
         text.unwrap_or_else(|| table(false).without_header(output.noheader).text(screen))
@@ -489,10 +443,7 @@ fn listed<T: Serialize + ?Sized>(
     text: impl FnOnce() -> String,
 ) -> Result<Answer, CliError> {
     if output.csv {
-        return Ok(Answer {
-            text: table.csv()?,
-            good: true,
-        });
+        return Ok(table.csv()?.into());
     }
     output_of(output.json, value, |_| text())
 }
@@ -504,12 +455,10 @@ fn output_of<T: Serialize + ?Sized>(
     value: &T,
     render: impl FnOnce(&T) -> String,
 ) -> Result<Answer, CliError> {
-    let text = if json {
-        shown_json(&(serde_json::to_string_pretty(value)? + "\n"))
-    } else {
-        render(value)
-    };
-    Ok(Answer { text, good: true })
+    Ok(match json {
+        true => shown_json(&(serde_json::to_string_pretty(value)? + "\n")).into(),
+        false => render(value).into(),
+    })
 }
 
 #[cfg(test)]

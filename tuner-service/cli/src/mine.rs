@@ -3,10 +3,11 @@
 use io_autotune_protocol::RUNS_PAGE;
 use nix::unistd::Uid;
 
+use crate::arguments::StudiesOf;
 use crate::people::name_of;
 use crate::render::page::{Shown, page};
 use crate::screen::Screen;
-use crate::service::{CliError, RunsOf, Service, StudiesOf};
+use crate::service::{CliError, RunsOf, Service};
 
 /// Runs of a study that the page of one's own has: a page of the service's.
 const RUNS: u32 = RUNS_PAGE;
@@ -15,16 +16,12 @@ const RUNS: u32 = RUNS_PAGE;
 pub(crate) async fn page_of_mine(service: &Service, screen: &Screen) -> Result<String, CliError> {
     let uid = Uid::effective().as_raw();
     let own = StudiesOf {
-        uid: Some(uid),
+        user: Some(uid),
         ..StudiesOf::default()
     };
     let mut studies = Vec::new();
     for study in service.studies(&own).await? {
-        let wanted = RunsOf {
-            study: Some(study.study_id),
-            limit: RUNS,
-            ..RunsOf::default()
-        };
+        let wanted = RunsOf::study(study.study_id, RUNS);
         studies.push(Shown {
             runs: service.runs(&wanted).await?,
             detail: service.study(study.study_id).await?,

@@ -43,29 +43,21 @@ pub(crate) async fn remove(
     };
     let mut removed = service.retention(&request).await?;
     while removed.more {
-        removed = sum(removed, service.retention(&request).await?);
+        add(&mut removed, service.retention(&request).await?);
     }
     output_of(change.output.json, &removed, |removed| {
         format!("done: {}", told(removed, "were removed", screen))
     })
 }
 
-fn sum(before: RetentionAnswer, after: RetentionAnswer) -> RetentionAnswer {
-    RetentionAnswer {
-        runs: before.runs + after.runs,
-        judgements: before.judgements + after.judgements,
-        reports: before.reports + after.reports,
-        outcomes: before.outcomes + after.outcomes,
-        trimmed: before.trimmed + after.trimmed,
-        from: [before.from, after.from].into_iter().flatten().min(),
-        to: before.to.max(after.to),
-        ..after
-    }
+fn add(sum: &mut RetentionAnswer, more: RetentionAnswer) {
+    sum.removed += more.removed;
+    sum.more = more.more;
 }
 
 fn told(answer: &RetentionAnswer, done: &str, screen: &Screen) -> String {
-    let days = answer.older_than_days;
-    let (Some(from), Some(to)) = (answer.from, answer.to) else {
+    let (days, removed) = (answer.older_than_days, &answer.removed);
+    let (Some(from), Some(to)) = (removed.from, removed.to) else {
         return format!("no run is old and not needed: older than {days} days\n");
     };
     format!(
@@ -75,46 +67,51 @@ fn told(answer: &RetentionAnswer, done: &str, screen: &Screen) -> String {
          reports       {}\n\
          records       {} of Slurm's outcomes\n\
          judgements    {}\n",
-        answer.runs,
-        answer.trimmed,
+        removed.runs,
+        removed.trimmed,
         screen.exact(from),
         screen.exact(to),
-        answer.reports,
-        answer.outcomes,
-        answer.judgements,
+        removed.reports,
+        removed.outcomes,
+        removed.judgements,
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_model::Removed;
+
     use super::*;
 
     fn removed(runs: u64, at: Option<i64>) -> RetentionAnswer {
         let at = at.map(|second| jiff::Timestamp::from_second(second).unwrap());
         RetentionAnswer {
             older_than_days: 400,
-            runs,
-            judgements: runs,
-            reports: 2 * runs,
-            outcomes: runs,
-            trimmed: 1,
-            from: at,
-            to: at,
+            removed: Removed {
+                runs,
+                judgements: runs,
+                reports: 2 * runs,
+                outcomes: runs,
+                trimmed: 1,
+                from: at,
+                to: at,
+            },
             more: at.is_some(),
         }
     }
 
     #[test]
     fn batches_add_up_and_the_last_one_says_whether_there_are_more() {
-        let both = sum(
-            removed(3, Some(7)),
-            sum(removed(2, Some(5)), removed(0, None)),
-        );
+        let mut all = removed(3, Some(7));
+        for more in [removed(2, Some(5)), removed(0, None)] {
+            add(&mut all, more);
+        }
         let second = |at: Option<jiff::Timestamp>| at.unwrap().as_second();
-        assert_eq!((both.runs, both.reports, both.trimmed), (5, 10, 3));
-        assert_eq!((second(both.from), second(both.to)), (5, 7));
-        assert!(!both.more);
-        let text = told(&both, "were removed", &Screen::plain());
+        let sum = &all.removed;
+        assert_eq!((sum.runs, sum.reports, sum.trimmed), (5, 10, 3));
+        assert_eq!((second(sum.from), second(sum.to)), (5, 7));
+        assert!(!all.more);
+        let text = told(&all, "were removed", &Screen::plain());
         assert!(
             text.starts_with("5 runs of epochs that are over were removed, and of 3 other"),
             "{text}"

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use io_autotune_catalogue::{Rules, RulesError, RulesFileError};
-use io_autotune_protocol::{ApplicationRules, JobName, JobNames, Mode, Request};
+use io_autotune_model::JobName;
+use io_autotune_protocol::{ApplicationRules, JobNames, Mode, Request};
 use serde::Serialize;
 
 use crate::accelerators::refused;

@@ -1,13 +1,15 @@
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use io_autotune_catalogue::RulesError;
+use io_autotune_model::AuditLine;
 use io_autotune_protocol::{
-    AcceleratorDetail, AcceleratorSummary, ApplicationRules, AuditLine, Call, Client, ClientConfig,
+    AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
-    JobNames, Method, OrderAnswer, OrderRequest, OrderScope, OrderSummary, RUNS_PAGE, Replay,
-    ReportFile, ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
+    JobNames, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
+    ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
     STUDIES_PAGE, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
 use io_autotune_simulation::dataset::DatasetError;
@@ -15,7 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::arguments::Target;
+use crate::arguments::{StudiesOf, Target};
 use crate::people::name_of;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
@@ -84,29 +86,26 @@ pub(crate) enum CliError {
     SeveralStudies { name: String, numbers: String },
 }
 
-/// Which studies are wanted. `None`: any.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StudiesOf<'a> {
-    pub(crate) application: Option<&'a str>,
-    pub(crate) study: Option<i64>,
-    pub(crate) accelerator: Option<&'a str>,
-    pub(crate) uid: Option<u32>,
-    pub(crate) account: Option<&'a str>,
-}
-
 /// Which runs are wanted. `None`: any.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RunsOf<'a> {
-    pub(crate) application: Option<&'a str>,
-    pub(crate) study: Option<i64>,
-    pub(crate) accelerator: Option<&'a str>,
-    pub(crate) uid: Option<u32>,
-    pub(crate) account: Option<&'a str>,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunsOf {
+    pub(crate) of: StudiesOf,
     pub(crate) state: Option<RunState>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
     /// The newest so many.
     pub(crate) limit: u32,
+}
+
+impl RunsOf {
+    /// The newest of a study.
+    pub(crate) fn study(study_id: i64, limit: u32) -> Self {
+        Self {
+            of: StudiesOf::target(&Target::Study(study_id)),
+            limit,
+            ..Self::default()
+        }
+    }
 }
 
 /// Far above any list that the service answers with, in bytes.
@@ -148,35 +147,29 @@ impl Service {
         })
     }
 
-    /// The scope, of the cluster that is meant.
-    pub(crate) fn on_cluster(&self, scope: OrderScope) -> OrderScope {
-        OrderScope {
-            cluster: self.cluster.clone(),
-            ..scope
-        }
+    /// The cluster that is meant, if only one is.
+    pub(crate) fn cluster(&self) -> Option<&str> {
+        self.cluster.as_deref()
     }
 
-    pub(crate) async fn studies(
-        &self,
-        wanted: &StudiesOf<'_>,
-    ) -> Result<Vec<StudySummary>, CliError> {
-        let study = wanted.study.map(|study| study.to_string());
-        let uid = wanted.uid.map(|uid| uid.to_string());
+    fn query_of(&self, wanted: &StudiesOf) -> Query {
+        Query::default()
+            .with("app", wanted.application.as_ref())
+            .with("study", wanted.study)
+            .with("accelerator", wanted.accelerator.as_ref())
+            .with("uid", wanted.user)
+            .with("account", wanted.account.as_ref())
+            .with("cluster", self.cluster())
+    }
+
+    pub(crate) async fn studies(&self, wanted: &StudiesOf) -> Result<Vec<StudySummary>, CliError> {
         let mut studies: Vec<StudySummary> = Vec::new();
         loop {
-            let after = studies.last().map(|last| last.study_id.to_string());
-            let query = query(&[
-                ("app", wanted.application),
-                ("study", study.as_deref()),
-                ("accelerator", wanted.accelerator),
-                ("uid", uid.as_deref()),
-                ("account", wanted.account),
-                ("cluster", self.cluster.as_deref()),
-                ("after", after.as_deref()),
-                ("limit", Some(&STUDIES_PAGE.to_string())),
-            ]);
-            let is_first = studies.is_empty();
-            let page: Vec<_> = self.page(&format!("/v1/studies{query}"), is_first).await?;
+            let after = studies.last().map(|last| last.study_id);
+            let query = self.query_of(wanted).with("after", after);
+            let query = query.with("limit", Some(STUDIES_PAGE));
+            let path = format!("/v1/studies{query}");
+            let page: Vec<_> = self.page(&path, studies.is_empty()).await?;
             let is_last = page.len() < STUDIES_PAGE as usize;
             studies.extend(page);
             if is_last {
@@ -185,51 +178,58 @@ impl Service {
         }
     }
 
-    pub(crate) async fn runs(&self, wanted: &RunsOf<'_>) -> Result<Vec<RunSummary>, CliError> {
-        let study = wanted.study.map(|study| study.to_string());
-        let uid = wanted.uid.map(|uid| uid.to_string());
-        let since = wanted.since.map(|at| at.to_string());
-        let until = wanted.until.map(|at| at.to_string());
-        // The newest page comes first; each page is oldest first.
-        let mut runs: VecDeque<RunSummary> = VecDeque::new();
+    pub(crate) async fn runs(&self, wanted: &RunsOf) -> Result<Vec<RunSummary>, CliError> {
+        let query = self
+            .query_of(&wanted.of)
+            .with("state", wanted.state.map(RunState::word))
+            .with("since", wanted.since)
+            .with("until", wanted.until);
+        // Each page is oldest first.
+        let newest_first = |page: Vec<_>| page.into_iter().rev().collect();
+        let mut runs: Vec<RunSummary> = self
+            .newest(
+                "/v1/runs",
+                &query,
+                wanted.limit,
+                newest_first,
+                |run: &RunSummary| run.run_id,
+            )
+            .await?;
+        runs.reverse();
+        Ok(runs)
+    }
+
+    /// The newest of a list, page after page, each of which `newest_first` brings into order.
+    async fn newest<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &Query,
+        limit: u32,
+        newest_first: impl Fn(Vec<T>) -> Vec<T>,
+        number: impl Fn(&T) -> i64,
+    ) -> Result<Vec<T>, CliError> {
+        let mut found: Vec<T> = Vec::new();
         loop {
-            let left = (wanted.limit as usize).saturating_sub(runs.len());
-            let (most, before) = (
-                left.min(RUNS_PAGE as usize),
-                runs.front().map(|oldest| oldest.run_id.to_string()),
-            );
-            let query = query(&[
-                ("app", wanted.application),
-                ("study", study.as_deref()),
-                ("accelerator", wanted.accelerator),
-                ("uid", uid.as_deref()),
-                ("account", wanted.account),
-                ("cluster", self.cluster.as_deref()),
-                ("state", wanted.state.map(RunState::word)),
-                ("since", since.as_deref()),
-                ("until", until.as_deref()),
-                ("before", before.as_deref()),
-                ("limit", Some(&most.to_string())),
-            ]);
-            let is_first = runs.is_empty();
-            let page: Vec<RunSummary> = self.page(&format!("/v1/runs{query}"), is_first).await?;
+            let left = (limit as usize).saturating_sub(found.len());
+            let most = left.min(RUNS_PAGE as usize);
+            let query = query.clone().with("before", found.last().map(&number));
+            let path = format!("{path}{}", query.with("limit", Some(most)));
+            let page: Vec<T> = self.page(&path, found.is_empty()).await?;
             let is_last = page.len() < most || page.len() >= left;
-            for run in page.into_iter().rev() {
-                runs.push_front(run);
-            }
+            found.extend(newest_first(page));
             if is_last {
-                return Ok(runs.into());
+                return Ok(found);
             }
         }
     }
 
     pub(crate) async fn explain(&self, job_id: u32) -> Result<Vec<RunDetail>, CliError> {
-        let query = query(&[("cluster", self.cluster.as_deref())]);
+        let query = Query::default().with("cluster", self.cluster());
         self.get(&format!("/v1/runs/{job_id}{query}")).await
     }
 
     pub(crate) async fn replay(&self, job_id: u32) -> Result<Vec<Replay>, CliError> {
-        let query = query(&[("cluster", self.cluster.as_deref())]);
+        let query = Query::default().with("cluster", self.cluster());
         self.get(&format!("/v1/runs/{job_id}/replay{query}")).await
     }
 
@@ -302,29 +302,12 @@ impl Service {
         by: Option<u32>,
         limit: u32,
     ) -> Result<Vec<AuditLine>, CliError> {
-        let (study, by) = (
-            study.map(|id| id.to_string()),
-            by.map(|uid| uid.to_string()),
-        );
-        let mut lines: Vec<AuditLine> = Vec::new();
-        loop {
-            let left = (limit as usize).saturating_sub(lines.len());
-            let most = left.min(RUNS_PAGE as usize);
-            let before = lines.last().map(|last| last.audit_id.to_string());
-            let query = query(&[
-                ("study", study.as_deref()),
-                ("by", by.as_deref()),
-                ("before", before.as_deref()),
-                ("limit", Some(&most.to_string())),
-            ]);
-            let is_first = lines.is_empty();
-            let page: Vec<AuditLine> = self.page(&format!("/v1/audit{query}"), is_first).await?;
-            let is_last = page.len() < most || page.len() >= left;
-            lines.extend(page);
-            if is_last {
-                return Ok(lines);
-            }
-        }
+        let query = Query::default().with("study", study).with("by", by);
+        let as_it_is = |page| page;
+        self.newest("/v1/audit", &query, limit, as_it_is, |line: &AuditLine| {
+            line.audit_id
+        })
+        .await
     }
 
     pub(crate) async fn undo(&self, line: i64, body: &WhyRequest) -> Result<AuditLine, CliError> {
@@ -338,7 +321,7 @@ impl Service {
         study_id: i64,
         after: Option<&str>,
     ) -> Result<ExportPage, CliError> {
-        let query = query(&[("after", after)]);
+        let query = Query::default().with("after", after);
         let path = format!("/v1/studies/{study_id}/export{query}");
         self.page(&path, after.is_none()).await
     }
@@ -358,19 +341,13 @@ impl Service {
         upload: &str,
         request: &ImportRequest,
     ) -> Result<ImportAnswer, CliError> {
-        let request = &ImportRequest {
-            cluster: self.cluster.clone(),
-            ..request.clone()
-        };
         let path = format!("/v1/imports/{upload}/end");
-        let call = Call {
-            method: Method::Post,
-            path: &path,
-            body: Some(request),
-            // Who imports twice is told that the studies exist.
+        // Who imports twice is told that the studies exist.
+        let call = || Call {
             idempotent: false,
+            ..Call::post(&path, request)
         };
-        Ok(self.client.call(call, LONG_DEADLINE).await?)
+        self.in_turn(call, 1, LONG_DEADLINE).await
     }
 
     /// Removes old runs, a share of them, or says what would be removed.
@@ -379,18 +356,10 @@ impl Service {
         request: &RetentionRequest,
     ) -> Result<RetentionAnswer, CliError> {
         let call = || Call {
-            method: Method::Post,
-            path: "/v1/retention",
-            body: Some(request),
             idempotent: request.dry_run,
+            ..Call::post("/v1/retention", request)
         };
-        for _ in 1..MANY {
-            match self.client.call(call(), LONG_DEADLINE).await {
-                Err(ClientError::Refused { status: 429, .. }) => {}
-                answer => return Ok(answer?),
-            }
-        }
-        Ok(self.client.call(call(), LONG_DEADLINE).await?)
+        self.in_turn(call, MANY, LONG_DEADLINE).await
     }
 
     async fn post<B: Serialize, A: DeserializeOwned>(
@@ -400,12 +369,10 @@ impl Service {
         idempotent: bool,
     ) -> Result<A, CliError> {
         let call = || Call {
-            method: Method::Post,
-            path,
-            body: Some(body),
             idempotent,
+            ..Call::post(path, body)
         };
-        self.in_turn(call, MANY).await
+        self.in_turn(call, MANY, DEADLINE).await
     }
 
     pub(crate) async fn resolve(&self, target: &Target) -> Result<i64, CliError> {
@@ -413,11 +380,7 @@ impl Service {
             Target::Study(study_id) => return Ok(*study_id),
             Target::Application(name) => name,
         };
-        let of_name = StudiesOf {
-            application: Some(name),
-            ..StudiesOf::default()
-        };
-        let studies = self.studies(&of_name).await?;
+        let studies = self.studies(&StudiesOf::target(target)).await?;
         match studies.as_slice() {
             [] => Err(self.no_study(name).await),
             [one] => Ok(one.study_id),
@@ -440,10 +403,7 @@ impl Service {
     }
 
     /// Why a list is empty although somebody has studies; `None`: there is no study at all.
-    pub(crate) async fn none_of(
-        &self,
-        wanted: &StudiesOf<'_>,
-    ) -> Result<Option<CliError>, CliError> {
+    pub(crate) async fn none_of(&self, wanted: &StudiesOf) -> Result<Option<CliError>, CliError> {
         let known = self.studies(&StudiesOf::default()).await?;
         Ok(none_of(wanted, &known))
     }
@@ -453,22 +413,18 @@ impl Service {
         // It only helps: without an answer there are none.
         let known = self.job_names().await.map(|known| known.names);
         let known = known.unwrap_or_default().into_iter();
-        let nearest = nearest(name, known.map(|one| one.application));
-        let mean = match nearest.is_empty() {
-            true => String::new(),
-            false => format!(" (there is {})", nearest.join(", ")),
-        };
+        let mean = meant(&nearest(name, known.map(|one| one.application)));
         format!("application {name:?} has no study that you may see{mean}")
     }
 
     /// A page of a list: the next ones of a long list wait longer for their turn.
     async fn page<A: DeserializeOwned>(&self, path: &str, is_first: bool) -> Result<A, CliError> {
         let tries = if is_first { FEW } else { MANY };
-        self.in_turn(|| reading(path), tries).await
+        self.in_turn(|| Call::get(path), tries, DEADLINE).await
     }
 
     async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, CliError> {
-        self.in_turn(|| reading(path), FEW).await
+        self.in_turn(|| Call::get(path), FEW, DEADLINE).await
     }
 
     /// Asks up to so many times while the user's quota is spent: another command of a script may
@@ -477,54 +433,53 @@ impl Service {
         &self,
         call: impl Fn() -> Call<'a, B>,
         tries: u32,
+        deadline: Duration,
     ) -> Result<A, CliError> {
         for _ in 1..tries {
-            match self.client.call(call(), DEADLINE).await {
+            match self.client.call(call(), deadline).await {
                 Err(ClientError::Refused { status: 429, .. }) => {}
                 answer => return Ok(answer?),
             }
         }
-        Ok(self.client.call(call(), DEADLINE).await?)
+        Ok(self.client.call(call(), deadline).await?)
     }
 }
 
 /// That nothing is of what was asked for, with the nearest known names.
-fn none_of(wanted: &StudiesOf<'_>, known: &[StudySummary]) -> Option<CliError> {
+fn none_of(wanted: &StudiesOf, known: &[StudySummary]) -> Option<CliError> {
     if known.is_empty() {
         return None;
     }
     let mut words = Vec::new();
     let mut mean = Vec::new();
-    let mut named = |what: &str, name: Option<&str>, of: fn(&StudySummary) -> Option<&String>| {
-        let Some(name) = name else { return };
-        words.push(format!("{what} {name:?}"));
-        let names = || known.iter().filter_map(of).cloned();
-        if !names().any(|one| one == name) {
-            mean.extend(nearest(name, names()));
-        }
-    };
-    named("application", wanted.application, |one| {
+    let mut named =
+        |what: &str, name: &Option<String>, of: fn(&StudySummary) -> Option<&String>| {
+            let Some(name) = name else { return };
+            words.push(format!("{what} {name:?}"));
+            let names = || known.iter().filter_map(of).cloned();
+            if !names().any(|one| one == *name) {
+                mean.extend(nearest(name, names()));
+            }
+        };
+    named("application", &wanted.application, |one| {
         Some(&one.application)
     });
-    named("accelerator", wanted.accelerator, |one| {
+    named("accelerator", &wanted.accelerator, |one| {
         Some(&one.accelerator)
     });
-    named("account", wanted.account, |one| one.account.as_ref());
-    words.extend(wanted.uid.map(|uid| format!("user {}", name_of(uid))));
+    named("account", &wanted.account, |one| one.account.as_ref());
+    words.extend(wanted.user.map(|uid| format!("user {}", name_of(uid))));
     match (wanted.study, words.is_empty()) {
         (Some(study), true) => return Some(CliError::NoStudyOfNumber(study)),
         (Some(study), false) => words.push(format!("number {study}")),
         (None, true) => return None,
         (None, false) => {}
     }
-    let name = wanted.application.unwrap_or_default().to_owned();
-    let mean = match mean.is_empty() {
-        true => String::new(),
-        false => format!(" (there is {})", mean.join(", ")),
-    };
+    let name = wanted.application.clone().unwrap_or_default();
     let unknown = format!(
-        "there is no study of {} that you may see{mean}",
-        words.join(", ")
+        "there is no study of {} that you may see{}",
+        words.join(", "),
+        meant(&mean)
     );
     Some(CliError::NoStudy { name, unknown })
 }
@@ -543,27 +498,34 @@ pub(crate) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<St
     like.into_iter().take(MOST).map(|(_, one)| one).collect()
 }
 
-fn reading(path: &str) -> Call<'_, ()> {
-    Call {
-        method: Method::Get,
-        path,
-        body: None,
-        idempotent: true,
+/// What may have been meant, in brackets; nothing where no name is like it.
+pub(crate) fn meant(nearest: &[String]) -> String {
+    match nearest.is_empty() {
+        true => String::new(),
+        false => format!(" (there is {})", nearest.join(", ")),
     }
 }
 
 /// A query string of the pairs that have a value.
-fn query(pairs: &[(&str, Option<&str>)]) -> String {
-    let mut text = String::new();
-    for (name, value) in pairs {
+#[derive(Clone, Debug, Default)]
+struct Query(String);
+
+impl Query {
+    fn with(mut self, name: &str, value: Option<impl Display>) -> Self {
         if let Some(value) = value {
-            text.push(if text.is_empty() { '?' } else { '&' });
-            text.push_str(name);
-            text.push('=');
-            text.push_str(&encoded(value));
+            self.0.push(if self.0.is_empty() { '?' } else { '&' });
+            self.0.push_str(name);
+            self.0.push('=');
+            self.0.push_str(&encoded(&value.to_string()));
         }
+        self
     }
-    text
+}
+
+impl Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// Percent-encodes a path or query component.
@@ -603,10 +565,8 @@ mod tests {
         }))
         .unwrap();
         let known = [study];
-        let typo = StudiesOf {
-            application: Some("ocaen.sh"),
-            ..StudiesOf::default()
-        };
+        let of = |name: &str| StudiesOf::target(&Target::Application(name.to_owned()));
+        let typo = of("ocaen.sh");
         let error = none_of(&typo, &known).unwrap();
         assert_eq!(error.status(), 4);
         assert_eq!(
@@ -616,9 +576,8 @@ mod tests {
         );
         assert!(none_of(&typo, &[]).is_none());
         let account = StudiesOf {
-            application: Some("ocean.sh"),
-            account: Some("physics"),
-            ..StudiesOf::default()
+            account: Some("physics".to_owned()),
+            ..of("ocean.sh")
         };
         let said = none_of(&account, &known).unwrap().to_string();
         assert!(
@@ -630,10 +589,9 @@ mod tests {
 
     #[test]
     fn a_query_is_percent_encoded() {
-        assert_eq!(query(&[("app", None)]), "");
-        assert_eq!(
-            query(&[("app", Some("a b&c=ä")), ("n", Some("1"))]),
-            "?app=a%20b%26c%3D%C3%A4&n=1"
-        );
+        let none = Query::default().with("app", None::<&str>);
+        assert_eq!(none.to_string(), "");
+        let both = none.with("app", Some("a b&c=ä")).with("n", Some(1));
+        assert_eq!(both.to_string(), "?app=a%20b%26c%3D%C3%A4&n=1");
     }
 }

@@ -14,7 +14,7 @@ use crate::question::ask;
 use crate::render::order::{scope as shown_scope, undoing, words_of};
 use crate::render::{status, steering as render};
 use crate::screen::Screen;
-use crate::service::{CliError, Service, nearest};
+use crate::service::{CliError, Service, meant, nearest};
 use crate::{Answer, output_of};
 
 /// What the words of a `pin` say.
@@ -322,10 +322,12 @@ async fn many(
         ends,
         called,
     } = order;
-    let scope = service.on_cluster(scope);
     let request = OrderRequest {
         kind,
-        scope,
+        scope: OrderScope {
+            cluster: service.cluster().map(str::to_owned),
+            ..scope
+        },
         values,
         until,
         dry_run: true,
@@ -393,11 +395,7 @@ fn is_known(name: &str, known: impl Iterator<Item = String>) -> Result<(), CliEr
     else {
         return Ok(());
     };
-    let near = nearest(unknown, known.into_iter());
-    let mean = match near.is_empty() {
-        true => String::new(),
-        false => format!(" (there is {})", near.join(", ")),
-    };
+    let mean = meant(&nearest(unknown, known.into_iter()));
     Err(usage(&format!(
         "nothing was changed: the catalogue has no accelerator {unknown:?}{mean}; `io-autotune accelerators list` lists them"
     )))
@@ -412,13 +410,9 @@ fn not_ordered(kind: OrderKind, of: &OrderScope, orders: &[OrderSummary]) -> Cli
     };
     let those = orders.iter().filter(|order| order.kind == kind);
     let names = those.filter_map(|order| order.scope.application.clone());
-    let near = match &of.application {
-        Some(name) => nearest(name, names),
-        None => Vec::new(),
-    };
-    let mean = match near.is_empty() {
-        true => String::new(),
-        false => format!(" (there is {})", near.join(", ")),
+    let mean = match &of.application {
+        Some(name) => meant(&nearest(name, names)),
+        None => String::new(),
     };
     CliError::NotOrdered(format!(
         "nothing of this scope is {is}: {}{mean}; `io-autotune orders` lists what is ordered",

@@ -11,12 +11,12 @@ use io_autotune_protocol::{
     export_header, shown_json,
 };
 
-use crate::arguments::{Change, Target};
+use crate::arguments::{Change, StudiesOf, Target};
 use crate::people::called;
 use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
 use crate::screen::Screen;
-use crate::service::{CliError, Service, StudiesOf};
+use crate::service::{CliError, Service};
 use crate::{Answer, output_of};
 
 /// Bytes of a file, at most. A piece ends between characters, and may be some bytes short.
@@ -28,17 +28,7 @@ pub(crate) async fn export(
     target: Option<&Target>,
     output: Option<&Path>,
 ) -> Result<Answer, CliError> {
-    let wanted = match target {
-        Some(Target::Study(study)) => StudiesOf {
-            study: Some(*study),
-            ..StudiesOf::default()
-        },
-        Some(Target::Application(name)) => StudiesOf {
-            application: Some(name),
-            ..StudiesOf::default()
-        },
-        None => StudiesOf::default(),
-    };
+    let wanted = target.map(StudiesOf::target).unwrap_or_default();
     let studies = service.studies(&wanted).await?;
     if studies.is_empty() {
         return Err(match target {
@@ -82,20 +72,14 @@ pub(crate) async fn export(
         match written {
             // Who reads it, `head` for example, has read enough.
             Err(CliError::Exchange(error)) if error.kind() == ErrorKind::BrokenPipe => {
-                return Ok(Answer {
-                    text: String::new(),
-                    good: true,
-                });
+                return Ok(String::new().into());
             }
             other => other?,
         }
     }
     let in_flight: i64 = studies.iter().map(|study| study.in_flight).sum();
     say(&exported(studies.len(), in_flight));
-    Ok(Answer {
-        text: String::new(),
-        good: true,
-    })
+    Ok(String::new().into())
 }
 
 async fn write_all(service: &Service, ids: &[i64], out: &mut dyn Write) -> Result<(), CliError> {
@@ -164,7 +148,7 @@ pub(crate) async fn import(
         chunks: u32::try_from(pieces.len()).unwrap_or(u32::MAX),
         step,
         skip_existing,
-        cluster: None,
+        cluster: service.cluster().map(str::to_owned),
         why: change.why.clone(),
     };
     let done = carry_out(service, upload, &pieces, &request, change, screen).await;
@@ -199,16 +183,12 @@ async fn carry_out(
         };
         service.import_chunk(upload, &chunk).await?;
     }
-    if change.dry_run {
-        let would = service
-            .end_import(upload, &request(ImportStep::Look))
-            .await?;
-        return Ok((would, false));
-    }
-    if !change.yes {
-        let would = service
-            .end_import(upload, &request(ImportStep::Look))
-            .await?;
+    if change.dry_run || !change.yes {
+        let look = request(ImportStep::Look);
+        let would = service.end_import(upload, &look).await?;
+        if change.dry_run {
+            return Ok((would, false));
+        }
         if would.studies.len() > 1 {
             let what = format!("import {} studies", would.studies.len());
             ask(&what, "", &list(&would).text(screen))?;

@@ -193,14 +193,10 @@ mod tests {
                 job_id: 2,
                 state: "TIMEOUT".into(),
                 exit_code: Some("0:0".into()),
-                restart_count: None,
                 started_at: at(1_795_264_394),
                 ended_at: at(1_795_264_460),
-                suspended_seconds: None,
                 limit_seconds: Some(60),
-                account: None,
-                uid: None,
-                node_list: None,
+                ..Outcome::default()
             }
         );
         for (line, state, exit_code) in [
@@ -342,14 +338,10 @@ mod tests {
                 job_id,
                 state,
                 exit_code: Some(format!("{code}:{signal}")),
-                restart_count: None,
                 started_at: at(start),
                 ended_at: at(end),
-                suspended_seconds: None,
                 limit_seconds: Some(limit),
-                account: None,
-                uid: None,
-                node_list: None,
+                ..Outcome::default()
             });
         }
     }

@@ -19,8 +19,8 @@ use std::time::Duration;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use io_autotune_configuration::{Origin, Shown};
 use io_autotune_protocol::{
-    Call, Client, ClientConfig, ClientError, ConfigError, Method, Outcome, OutcomesAnswer,
-    OutcomesRequest, block_on,
+    Call, Client, ClientConfig, ClientError, ConfigError, Outcome, OutcomesAnswer, OutcomesRequest,
+    block_on,
 };
 use jiff::tz::TimeZone;
 
@@ -70,12 +70,7 @@ impl Service for Remote {
             cluster: self.cluster.clone(),
             outcomes,
         };
-        let call = Call {
-            method: Method::Post,
-            path: "/v1/outcomes",
-            body: Some(&body),
-            idempotent: true,
-        };
+        let call = Call::post("/v1/outcomes", &body);
         match self
             .client
             .call::<_, OutcomesAnswer>(call, self.deadline)

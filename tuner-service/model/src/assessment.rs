@@ -38,7 +38,6 @@ pub struct Assessment {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ElapsedBeside {
     /// What is best by the objective.
-    #[cfg_attr(feature = "schema", schema(value_type = std::collections::BTreeMap<String, Object>))]
     pub parametrization: Parametrization,
     /// The share by which its runs take longer: 0.1 is a tenth more time.
     pub longer: f64,
@@ -243,7 +242,6 @@ pub struct Finding {
     pub action: String,
     /// The parametrization that it is about, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::BTreeMap<String, Object>>))]
     pub parametrization: Option<Parametrization>,
 }
 

@@ -12,6 +12,7 @@ pub mod mixture;
 pub mod objective;
 pub mod overridden;
 pub mod reason;
+pub mod rows;
 pub mod run;
 pub mod sluid;
 pub mod space;
@@ -35,6 +36,7 @@ pub use objective::{
 };
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
+pub use rows::{AuditLine, JobName, Outcome, Pin, Removed};
 pub use run::{Phase, Role};
 pub use sluid::{NoSluid, Sluid};
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};

@@ -12,6 +12,7 @@ const DIGITS: usize = 13;
 /// cluster's id and the time. `s` and 13 digits of Crockford's base 32, as Slurm's `sluid2str`
 /// writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Sluid(String);
 

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use io_autotune_protocol::{
     Call, Client, ClientError, CompletedDirectives, DirectivesAnswer, DirectivesRequest, Job,
-    Method, Request, StartAnswer, StartRequest, is_directive_name, is_directive_value,
+    Request, StartAnswer, StartRequest, is_directive_name, is_directive_value,
 };
 
 use self::job::{JobError, Listed};
@@ -232,7 +232,7 @@ async fn ask(arguments: &Complete, deadline: Deadline) -> Result<Option<Asked>, 
     };
     let client = arguments.service.client().map_err(ClientError::from)?;
     let answer = client
-        .call(posted("/v1/runs/start", &start), deadline.left())
+        .call(Call::post("/v1/runs/start", &start), deadline.left())
         .await?;
     Ok(Some(Asked {
         job: start.job,
@@ -259,17 +259,8 @@ async fn deliver(
         },
     };
     let client: Client = arguments.service.client().map_err(ClientError::from)?;
-    let call = posted("/v1/runs/directives", &request);
+    let call = Call::post("/v1/runs/directives", &request);
     Ok(client.call(call, deadline.left()).await?)
-}
-
-fn posted<'a, T>(path: &'a str, body: &'a T) -> Call<'a, T> {
-    Call {
-        method: Method::Post,
-        path,
-        body: Some(body),
-        idempotent: true,
-    }
 }
 
 /// The environment of an array's first job, which its tasks share, by one's script:

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use io_autotune_protocol::{Call, Client, Job, Method, OverAnswer, OverRequest};
+use io_autotune_protocol::{Call, Client, Job, OverAnswer, OverRequest};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
@@ -179,12 +179,8 @@ async fn tend(
     .await;
     if breaker.is_there() || route.is_there() {
         // What nodes' door answers too: of no run.
-        let call = Call {
-            method: Method::Post,
-            path: "/v1/runs/over",
-            body: Some(&OverRequest { runs: Vec::new() }),
-            idempotent: true,
-        };
+        let none = OverRequest { runs: Vec::new() };
+        let call = Call::post("/v1/runs/over", &none);
         let asked = since_boot();
         let answer: Result<OverAnswer, _> = client.call(call, deadline.left()).await;
         breaker.learn(asked, &answer);
@@ -254,19 +250,7 @@ pub(crate) async fn flush(
 mod tests {
     use super::*;
     use crate::directory::StartRecord;
-    use crate::testing::job;
-
-    fn node_job() -> NodeJob {
-        NodeJob {
-            job: job(),
-            request: Default::default(),
-            is_first_node: true,
-            is_later_component: false,
-            limit_seconds: None,
-            started_at: None,
-            epilog: None,
-        }
-    }
+    use crate::testing::{job, node_job};
 
     #[test]
     fn an_end_without_a_start_is_told_once_and_never_of_a_launch_to_come() {

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use io_autotune_protocol::{Call, Client, Method, OverAnswer, OverRequest, Step};
+use io_autotune_protocol::{Call, Client, OverAnswer, OverRequest, Step};
 use nix::sys::stat::Mode;
 
 use crate::breaker::{Breaker, since_boot};
@@ -43,9 +43,11 @@ pub(crate) async fn report(
     deadline: Deadline,
     now: SystemTime,
 ) {
-    let swept =
-        directory::sweep(&places.run_dir).and_then(|()| forget_what_is_nobodys(places, now));
-    if let Err(error) = swept {
+    let (swept, forgotten) = (
+        directory::sweep(&places.run_dir),
+        forget_what_is_nobodys(places, now),
+    );
+    for error in [swept.err(), forgotten.err()].into_iter().flatten() {
         say(&error.to_string());
     }
     let quiet: Vec<_> = directory::unreported(&places.run_dir)
@@ -143,12 +145,7 @@ async fn known_to_be_over(
         return Vec::new();
     }
     let request = OverRequest { runs };
-    let call = Call {
-        method: Method::Post,
-        path: "/v1/runs/over",
-        body: Some(&request),
-        idempotent: true,
-    };
+    let call = Call::post("/v1/runs/over", &request);
     let asked = since_boot();
     let answer = client.call::<_, OverAnswer>(call, deadline.left()).await;
     breaker.learn(asked, &answer);
@@ -418,6 +415,8 @@ mod tests {
             fs::create_dir(place).unwrap();
         }
         node.launched();
+        // What cannot be swept keeps nothing else.
+        fs::write(node.places.run_dir.join("c/n1/9.done"), "").unwrap();
         node.after(QUIET / 2).await;
         assert!(other.exists());
         node.after(QUIET * 2).await;

@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
     use crate::files::read_limited;
-    use crate::testing::job;
+    use crate::testing::{job, node_job};
 
     fn places(parent: &Path) -> Places {
         Places {
@@ -162,27 +162,9 @@ mod tests {
         }
     }
 
-    fn node_job() -> NodeJob {
-        NodeJob {
-            job: job(),
-            request: Default::default(),
-            is_first_node: true,
-            is_later_component: false,
-            limit_seconds: None,
-            started_at: None,
-            epilog: None,
-        }
-    }
-
-    fn made() -> FinishRequest {
-        report(
-            node_job(),
-            None,
-            &NodeConfig::default(),
-            None,
-            &Default::default(),
-        )
-        .unwrap()
+    fn made(directory: Option<&JobDirectory>) -> FinishRequest {
+        let config = NodeConfig::default();
+        report(node_job(), directory, &config, None, &Default::default()).unwrap()
     }
 
     #[test]
@@ -195,14 +177,7 @@ mod tests {
                 ..StartRecord::without_answer(job(), "the service is down")
             };
             directory.write_start(&start).unwrap();
-            let report = report(
-                node_job(),
-                Some(&directory),
-                &NodeConfig::default(),
-                None,
-                &Default::default(),
-            )
-            .unwrap();
+            let report = made(Some(&directory));
             assert_eq!(
                 report.applied == io_autotune_protocol::Applied::Default,
                 !unwatched,
@@ -224,14 +199,7 @@ mod tests {
             );
             fs::write(directory.file(&format!("step-{step}.stamp")), stamp).unwrap();
         }
-        let report = report(
-            node_job(),
-            Some(&directory),
-            &NodeConfig::default(),
-            None,
-            &Default::default(),
-        )
-        .unwrap();
+        let report = made(Some(&directory));
         let length = serde_json::to_vec(&report).unwrap().len();
         assert!(length < 8 * 1024 * 1024, "{length}");
         let applied = format!("{:?}", report.applied);
@@ -246,15 +214,15 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let places = places(parent.path());
         let spool = Spool::open(&places.spool_dir).unwrap();
-        let first = keep(&spool, None, &made(), &places).unwrap();
+        let first = keep(&spool, None, &made(None), &places).unwrap();
         fs::write(&first, "the first").unwrap();
-        assert_eq!(keep(&spool, None, &made(), &places).unwrap(), first);
+        assert_eq!(keep(&spool, None, &made(None), &places).unwrap(), first);
         assert_eq!(read_limited(&first).unwrap(), "the first");
 
         // Not where a launch has left its directory: it is another one.
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
         assert_eq!(
-            keep(&spool, Some(directory), &made(), &places).unwrap(),
+            keep(&spool, Some(directory), &made(None), &places).unwrap(),
             first
         );
         assert_ne!(read_limited(&first).unwrap(), "the first");
@@ -273,7 +241,7 @@ mod tests {
         fs::remove_dir(&places.spool_dir).unwrap();
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
         for directory in [Some(directory), None] {
-            let path = keep(&spool, directory, &made(), &places).unwrap();
+            let path = keep(&spool, directory, &made(None), &places).unwrap();
             assert_eq!(crate::directory::reports(&places.run_dir), [path]);
         }
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Method};
+use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::files::{DirectoryError, ensure_top_directory, read_own, replace};
@@ -144,12 +144,7 @@ impl Spool {
                 }
             },
         };
-        let call = Call {
-            method: Method::Post,
-            path: "/v1/runs/finish",
-            body: Some(&report),
-            idempotent: true,
-        };
+        let call = Call::post("/v1/runs/finish", &report);
         let asked = since_boot();
         let answer = client.call::<_, FinishAnswer>(call, deadline.left()).await;
         breaker.learn(asked, &answer);

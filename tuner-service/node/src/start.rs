@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use io_autotune_protocol::{
-    Call, Client, ClientError, ConfigError, Job, MARKS_VARIABLE, Method, StartAnswer, StartRequest,
+    Call, Client, ClientError, ConfigError, Job, MARKS_VARIABLE, StartAnswer, StartRequest,
     is_deliverable_variable,
 };
 use jiff::Timestamp;
@@ -209,12 +209,7 @@ async fn ask(
 ) -> Result<StartAnswer, NoAnswer> {
     let client = client.map_err(ClientError::from)?;
     let (breaker, route) = (Breaker::of(run_dir), Route::of(run_dir));
-    let call = Call {
-        method: Method::Post,
-        path: "/v1/runs/start",
-        body: Some(request),
-        idempotent: true,
-    };
+    let call = Call::post("/v1/runs/start", request);
     let asked = since_boot();
     breaker.admit(asked)?;
     route.recall(&client);

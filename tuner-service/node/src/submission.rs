@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use io_autotune_protocol::{
-    Call, Client, ClientError, ConfigError, Method, PreviewAnswer, PreviewRequest, Request,
+    Call, Client, ClientError, ConfigError, PreviewAnswer, PreviewRequest, Request,
 };
 use serde::de::IgnoredAny;
 
@@ -42,13 +42,8 @@ async fn describe(
     accelerator: &str,
     deadline: Deadline,
 ) -> Result<IgnoredAny, ClientError> {
-    let call = Call::<()> {
-        method: Method::Get,
-        path: &format!("/v1/accelerators/{accelerator}"),
-        body: None,
-        idempotent: true,
-    };
-    client?.call(call, deadline.left()).await
+    let path = format!("/v1/accelerators/{accelerator}");
+    client?.call(Call::get(&path), deadline.left()).await
 }
 
 pub(crate) async fn submit(
@@ -64,12 +59,7 @@ pub(crate) async fn submit(
         }
     };
     let answer: Result<PreviewAnswer, ClientError> = async {
-        let call = Call {
-            method: Method::Post,
-            path: "/v1/preview",
-            body: Some(&request),
-            idempotent: true,
-        };
+        let call = Call::post("/v1/preview", &request);
         client?.call(call, deadline.left()).await
     }
     .await;

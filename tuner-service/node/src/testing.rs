@@ -2,6 +2,8 @@
 
 use io_autotune_protocol::Job;
 
+use crate::job::NodeJob;
+
 /// A job of one node, `n1`.
 pub(crate) fn job() -> Job {
     Job {
@@ -16,5 +18,18 @@ pub(crate) fn job() -> Job {
         nodes: 1,
         partition: "main".into(),
         cpus_per_node: "8".into(),
+    }
+}
+
+/// What its prolog or epilog is told, on its first node.
+pub(crate) fn node_job() -> NodeJob {
+    NodeJob {
+        job: job(),
+        request: Default::default(),
+        is_first_node: true,
+        is_later_component: false,
+        limit_seconds: None,
+        started_at: None,
+        epilog: None,
     }
 }

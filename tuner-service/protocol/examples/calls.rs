@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use clap::Parser;
-use io_autotune_protocol::{Call, Client, ClientConfig, ClientError, Method};
+use io_autotune_protocol::{Call, Client, ClientConfig, ClientError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -111,11 +111,6 @@ fn print_all(answers: &Receiver<Answered>) -> std::io::Result<()> {
 
 async fn ask(client: &Client, asked: Asked, deadline: Duration) -> Answered {
     let call = Call {
-        method: if asked.body.is_some() {
-            Method::Post
-        } else {
-            Method::Get
-        },
         path: &asked.path,
         body: asked.body.as_ref(),
         idempotent: !asked.once,

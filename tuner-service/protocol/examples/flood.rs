@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use io_autotune_protocol::signature::{NONCE_HEADER, Nonce, REQUEST_HEADER, sign_request};
-use io_autotune_protocol::{
-    Call, Client, ClientConfig, ClientError, Endpoint, Method, Signer, WhyRequest,
-};
+use io_autotune_protocol::{Call, Client, ClientConfig, ClientError, Endpoint, Signer, WhyRequest};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -153,11 +152,14 @@ async fn run(flood: Arc<Flood>, seen: &Seen) {
 
 async fn once(flood: &Flood, seen: &Seen) -> std::io::Result<()> {
     match flood.arguments.what {
-        What::Runs => ask(flood, seen, Method::Get, "/v1/runs?limit=10000").await,
-        What::Studies => ask(flood, seen, Method::Get, "/v1/studies").await,
+        What::Runs => ask(flood, seen, Call::get("/v1/runs?limit=10000")).await,
+        What::Studies => ask(flood, seen, Call::get("/v1/studies")).await,
         What::Resets => {
             let path = format!("/v1/studies/{}/reset", flood.arguments.study);
-            ask(flood, seen, Method::Post, &path).await;
+            let why = WhyRequest {
+                why: "flood".to_owned(),
+            };
+            ask(flood, seen, Call::post(&path, &why)).await;
         }
         _ => {
             let stream: Box<dyn Stream> = match &flood.endpoint {
@@ -171,16 +173,7 @@ async fn once(flood: &Flood, seen: &Seen) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn ask(flood: &Flood, seen: &Seen, method: Method, path: &str) {
-    let why = WhyRequest {
-        why: "flood".to_owned(),
-    };
-    let call = Call {
-        method,
-        path,
-        body: (method == Method::Post).then_some(&why),
-        idempotent: true,
-    };
+async fn ask<B: Serialize>(flood: &Flood, seen: &Seen, call: Call<'_, B>) {
     let deadline = Duration::from_secs(15);
     let answer: Result<Value, ClientError> = flood.client.call(call, deadline).await;
     seen.count(match answer {

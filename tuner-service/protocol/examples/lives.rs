@@ -1,9 +1,10 @@
-//! Load test: many clients send the start and finish of runs; reports throughput and latency.
+//! Load test: many clients send the start and finish of runs, or starts alone; reports throughput and
+//! latency.
 //!
 //! Each client does one run after another, on the studies in turn. Run as root; prints JSON. What is
 //! left to chance is decided by hashes of the seed: a job fares alike whenever it is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,10 +16,11 @@ use std::time::Duration;
 use clap::Parser;
 use io_autotune_protocol::{
     Applied, Call, Client, ClientConfig, ClientError, EpilogOutcome, FinishAnswer, FinishRequest,
-    Job, Method, ObservedParameter, Outcome, OutcomesAnswer, OutcomesRequest, ReadBack, Request,
+    Job, ObservedParameter, Outcome, OutcomesAnswer, OutcomesRequest, ReadBack, Request,
     StartAnswer, StartRequest, Step,
 };
 use serde::Serialize;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -30,7 +32,7 @@ struct Arguments {
     /// The jobs' cluster.
     #[arg(long)]
     cluster: String,
-    /// What the names of their applications begin with.
+    /// What the names of their applications begin with; of one application, its name.
     #[arg(long, default_value = "load")]
     app: String,
     /// How many lives.
@@ -51,6 +53,12 @@ struct Arguments {
     /// Ask for starts alone.
     #[arg(long)]
     starts_only: bool,
+    /// All are nodes of one job, which ask for what is theirs.
+    #[arg(long, requires = "starts_only")]
+    one_job: bool,
+    /// CPUs that each job has of its node, a part of the study's context.
+    #[arg(long, default_value = "8")]
+    cpus_per_node: String,
     /// Whose jobs they are.
     #[arg(long, default_value_t = 1000)]
     uid: u32,
@@ -103,6 +111,9 @@ struct Summary {
     finishes: Times,
     /// Runs by role.
     roles: BTreeMap<String, usize>,
+    exploring: usize,
+    /// Distinct parametrizations of the exploring runs.
+    explored: usize,
 }
 
 /// Latencies of requests in milliseconds.
@@ -166,6 +177,8 @@ struct Seen {
     lives: usize,
     failures: BTreeMap<String, usize>,
     roles: BTreeMap<String, usize>,
+    /// The parametrizations of exploring runs.
+    exploring: Vec<String>,
     /// Outcomes that are sent late.
     late: Vec<Outcome>,
 }
@@ -173,6 +186,7 @@ struct Seen {
 impl Seen {
     fn add(&mut self, other: Seen) {
         self.late.extend(other.late);
+        self.exploring.extend(other.exploring);
         self.starts.extend(other.starts);
         self.finishes.extend(other.finishes);
         self.lives += other.lives;
@@ -187,13 +201,15 @@ impl Seen {
 
 async fn all(arguments: Arc<Arguments>, client: Client) -> Summary {
     let next = Arc::new(AtomicU32::new(0));
+    let barrier = Arc::new(Barrier::new(arguments.clients as usize));
     let mut living = JoinSet::new();
     let began = Instant::now();
     for _ in 0..arguments.clients {
         let (arguments, client) = (Arc::clone(&arguments), client.clone());
-        let next = Arc::clone(&next);
+        let (next, barrier) = (Arc::clone(&next), Arc::clone(&barrier));
         living.spawn(async move {
             let mut seen = Seen::default();
+            barrier.wait().await;
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= arguments.lives {
@@ -227,6 +243,8 @@ async fn all(arguments: Arc<Arguments>, client: Client) -> Summary {
         starts: Times::of(seen.starts),
         finishes: Times::of(seen.finishes),
         roles: seen.roles,
+        explored: BTreeSet::from_iter(&seen.exploring).len(),
+        exploring: seen.exploring.len(),
     }
 }
 
@@ -242,16 +260,22 @@ async fn life(
         node_state: None,
         job: job(arguments, number),
         request: Request {
-            app: Some(format!("{}-{}", arguments.app, number % arguments.studies)),
+            app: Some(match arguments.studies {
+                1 => arguments.app.clone(),
+                studies => format!("{}-{}", arguments.app, number % studies),
+            }),
             ..Request::default()
         },
         limit_seconds: None,
     };
     let began = Instant::now();
-    let call = post("/v1/runs/start", &start);
+    let call = Call::post("/v1/runs/start", &start);
     let answer: StartAnswer = client.call(call, deadline).await?;
     seen.starts.push(milliseconds(began));
     *seen.roles.entry(answer.role.to_string()).or_default() += 1;
+    if answer.role.explores() {
+        seen.exploring.push(answer.parametrization.key());
+    }
     if arguments.starts_only {
         return Ok(());
     }
@@ -268,7 +292,7 @@ async fn life(
     }
     let finish = finish(arguments, start, answer, end);
     let began = Instant::now();
-    let call = post("/v1/runs/finish", &finish);
+    let call = Call::post("/v1/runs/finish", &finish);
     let _: FinishAnswer = client.call(call, deadline).await?;
     seen.finishes.push(milliseconds(began));
     Ok(())
@@ -308,15 +332,8 @@ impl End {
         Some(Outcome {
             job_id,
             state: state.into(),
-            exit_code: None,
             restart_count: Some(0),
-            started_at: None,
-            ended_at: None,
-            suspended_seconds: None,
-            limit_seconds: None,
-            account: None,
-            uid: None,
-            node_list: None,
+            ..Outcome::default()
         })
     }
 
@@ -336,19 +353,10 @@ async fn tell(
         cluster: arguments.cluster.clone(),
         outcomes,
     };
-    let call = post("/v1/outcomes", &request);
+    let call = Call::post("/v1/outcomes", &request);
     let deadline = Duration::from_millis(arguments.deadline_ms);
     let _: OutcomesAnswer = client.call(call, deadline).await?;
     Ok(())
-}
-
-fn post<'a, B>(path: &'a str, body: &'a B) -> Call<'a, B> {
-    Call {
-        method: Method::Post,
-        path,
-        body: Some(body),
-        idempotent: true,
-    }
 }
 
 fn milliseconds(since: Instant) -> f64 {
@@ -356,18 +364,22 @@ fn milliseconds(since: Instant) -> f64 {
 }
 
 fn job(arguments: &Arguments, number: u32) -> Job {
+    let (job, node, nodes) = match arguments.one_job {
+        true => (0, number, arguments.lives),
+        false => (number, number % 4, 1),
+    };
     Job {
         cluster: arguments.cluster.clone(),
-        job_id: arguments.first_job_id + number,
+        job_id: arguments.first_job_id + job,
         restart_count: 0,
         sluid: None,
         uid: arguments.uid,
         gid: arguments.uid,
         user: None,
-        node: format!("n{}", number % 4 + 1),
-        nodes: 1,
+        node: format!("n{}", node + 1),
+        nodes,
         partition: "main".into(),
-        cpus_per_node: "8".into(),
+        cpus_per_node: arguments.cpus_per_node.clone(),
     }
 }
 

@@ -37,35 +37,39 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 /// Far above the answer of `/v1/health`, in bytes.
 const PROBE_LIMIT: usize = 4096;
 
-/// The methods that the API uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Reads.
-    Get,
-    /// Writes.
-    Post,
-}
-
-impl Method {
-    fn as_http(self) -> http::Method {
-        match self {
-            Self::Get => http::Method::GET,
-            Self::Post => http::Method::POST,
-        }
-    }
-}
-
-/// One request.
+/// One request: with a body a POST, else a GET.
 #[derive(Clone, Debug)]
 pub struct Call<'a, B: ?Sized> {
-    /// The method.
-    pub method: Method,
     /// Path and query, percent-encoded.
     pub path: &'a str,
     /// The body, sent as JSON; `None` sends none.
     pub body: Option<&'a B>,
     /// Whether it may be sent to another endpoint although one has received it already.
     pub idempotent: bool,
+}
+
+impl<'a> Call<'a, ()> {
+    /// Reads.
+    #[must_use]
+    pub fn get(path: &'a str) -> Self {
+        Self {
+            path,
+            body: None,
+            idempotent: true,
+        }
+    }
+}
+
+impl<'a, B: ?Sized> Call<'a, B> {
+    /// Writes what may be written again.
+    #[must_use]
+    pub fn post(path: &'a str, body: &'a B) -> Self {
+        Self {
+            path,
+            body: Some(body),
+            idempotent: true,
+        }
+    }
 }
 
 /// Why there is no answer.
@@ -218,7 +222,10 @@ impl Client {
             None => Vec::new(),
         };
         let asked = Asked {
-            method: call.method.as_http(),
+            method: match call.body {
+                Some(_) => http::Method::POST,
+                None => http::Method::GET,
+            },
             path: call.path.into(),
             body: body.into(),
         };
@@ -803,10 +810,8 @@ mod tests {
 
     async fn ask(client: &Client, idempotent: bool) -> Result<String, ClientError> {
         let call = Call {
-            method: Method::Post,
-            path: "/v1/x",
-            body: Some("question"),
             idempotent,
+            ..Call::post("/v1/x", "question")
         };
         let began = Instant::now();
         let answer = client.call(call, DEADLINE).await;

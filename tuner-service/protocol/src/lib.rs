@@ -28,10 +28,12 @@ mod types;
 mod variable;
 
 pub use account::is_account;
-pub use client::{Call, Client, ClientError, Method, read_answer};
+pub use client::{Call, Client, ClientError, read_answer};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use confined::confine;
 pub use export::{export_end, export_header};
+pub use io_autotune_model::Outcome;
+
 pub use hostlist::{first_host, has_host, is_hostlist};
 pub use marks::{MARKS_BYTES, MARKS_VARIABLE, Mark, Marked, MpiIo, ReportedError, marked};
 pub use online::{

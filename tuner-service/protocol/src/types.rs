@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use io_autotune_model::{
-    Assessment, Finding, Gain, Objective, Parametrization, Phase, Role, Sluid, Space,
+    Assessment, Finding, Gain, JobName, Objective, Outcome, Parametrization, Phase, Pin, Removed,
+    Role, Sluid, Space,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,6 @@ pub struct Job {
     pub restart_count: u32,
     /// Slurm's id of this launch, which it never gives again (Slurm 25.11 on).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
     pub sluid: Option<Sluid>,
     /// The owner's user id.
     pub uid: u32,
@@ -74,23 +74,6 @@ pub struct ApplicationRules {
     pub text: String,
 }
 
-/// Runs of one application with the same job name and comment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct JobName {
-    /// The owner.
-    pub uid: u32,
-    /// The owner's login name, if known.
-    pub user: Option<String>,
-    /// The application that they have now.
-    pub application: String,
-    /// The job's name. Absent: the user named the application, or the name is not known.
-    pub job_name: Option<String>,
-    /// The job's comment, if the rule that decided has read it.
-    pub comment: Option<String>,
-    /// How many runs there were.
-    pub runs: i64,
-}
-
 /// `GET /v1/applications/names`: the job names of the runs of the last 30 days, most frequent first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobNames {
@@ -120,7 +103,6 @@ pub struct StartRequest {
     pub limit_seconds: Option<u64>,
     /// When this launch began, by slurmctld's clock, if this Slurm tells it to the prolog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
     pub started_at: Option<Timestamp>,
     /// What the node says of itself, for `doctor`. Nothing is decided by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +116,6 @@ pub struct NodeState {
     /// The helper's version.
     pub version: String,
     /// When it was told, by the node's clock.
-    #[schema(value_type = String)]
     pub told_at: Timestamp,
     /// The plugin's arguments in plugstack.conf, in alphabetical order, if the line is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,13 +137,10 @@ pub struct StartAnswer {
     /// The run.
     pub run_id: i64,
     /// The study's phase; `settled` of a run whose role was drawn, by which nodes tell nobody of it.
-    #[schema(value_type = String)]
     pub phase: Phase,
     /// The run's role in it.
-    #[schema(value_type = String)]
     pub role: Role,
     /// The parametrization of the run.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
     /// Why this parametrization, in one sentence.
     pub reason: String,
@@ -445,7 +423,6 @@ pub enum Applied {
     /// This parametrization, in every step.
     Parametrization {
         /// The parametrization.
-        #[schema(value_type = BTreeMap<String, serde_json::Value>)]
         parametrization: Parametrization,
     },
     /// In at least one step the user had own settings, which were left alone.
@@ -474,7 +451,6 @@ pub struct FinishRequest {
     /// When the job's prolog ran on this node, by the node's clock, if known. If the start had no
     /// answer, this tells launches with the same job id apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
     pub prolog_at: Option<Timestamp>,
     /// Why the start had no answer, if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -528,45 +504,6 @@ pub struct OverRequest {
 pub struct OverAnswer {
     /// Runs whose outcome record has been known for a minute, and runs that were given up.
     pub over: Vec<i64>,
-}
-
-/// An outcome record: how one launch of a job ended, by Slurm.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Outcome {
-    /// Slurm's job id.
-    pub job_id: u32,
-    /// Slurm's job state, such as `COMPLETED`; `REQUEUED` for a requeued launch.
-    pub state: String,
-    /// The exit code and signal, such as `0:0`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<String>,
-    /// The restart count, if the source has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart_count: Option<u32>,
-    /// When the launch began, by slurmctld's clock; absent for a job that never began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub started_at: Option<Timestamp>,
-    /// When it ended, by slurmctld's clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub ended_at: Option<Timestamp>,
-    /// How long it was suspended, in seconds, if the source has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suspended_seconds: Option<u64>,
-    /// Its time limit in seconds, if it has one and the source has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_seconds: Option<u64>,
-    /// The charged account, if the source has it: [`is_account`](crate::is_account).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub account: Option<String>,
-    /// Whose job it is, if the source has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uid: Option<u32>,
-    /// Its nodes, if the source has them: [`is_hostlist`](crate::is_hostlist).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_list: Option<String>,
 }
 
 /// `POST /v1/outcomes`: the collector delivers what Slurm's job-completion script wrote.
@@ -734,28 +671,6 @@ impl GainSummary {
     }
 }
 
-/// A parametrization that an admin or the study's owner has fixed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct PinSummary {
-    /// The parametrization of every run.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    pub parametrization: Parametrization,
-    /// The uid that pinned it.
-    pub uid: u32,
-    /// That user's login name, if known.
-    #[serde(default)]
-    pub user: Option<String>,
-    /// When it was pinned.
-    #[schema(value_type = String)]
-    pub at: Timestamp,
-    /// Why.
-    pub why: String,
-    /// It is in force before; null: until it is unpinned.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub until: Option<Timestamp>,
-}
-
 /// The expected time that exploring has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RegretSummary {
@@ -771,10 +686,8 @@ pub struct RegretSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TestedSummary {
     /// The parametrization.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
     /// The values that differ from the default.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub differs: Parametrization,
     /// Its counted runs; null before one has counted.
     pub elapsed: Option<Elapsed>,
@@ -830,10 +743,8 @@ pub struct ImportanceShare {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantineSummary {
     /// The parametrization.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
     /// The values that differ from the default.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub differs: Parametrization,
     /// Why, in words.
     pub why: String,
@@ -843,7 +754,6 @@ pub struct QuarantineSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OpenedSummary {
     /// When, by the database's clock.
-    #[schema(value_type = String)]
     pub at: Timestamp,
     /// Why, in one sentence; after a drift, what changed.
     pub why: String,
@@ -884,7 +794,6 @@ pub struct StudySummary {
     /// How the epoch was opened.
     pub opened: OpenedSummary,
     /// The phase.
-    #[schema(value_type = String)]
     pub phase: Phase,
     /// The epoch's counted runs.
     pub counted: i64,
@@ -906,15 +815,13 @@ pub struct StudySummary {
     #[serde(default)]
     pub assessment: Option<Assessment>,
     /// The parametrization recommended now.
-    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub recommended: Option<Parametrization>,
     /// The values that differ from the default.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub differs: Parametrization,
     /// Why it is recommended, in one sentence.
     pub why: String,
     /// Set while the study is pinned.
-    pub pin: Option<PinSummary>,
+    pub pin: Option<Pin>,
     /// What every run gets by an order or the study's pin: `off`, `pinned` or `frozen`; null if
     /// nothing is ordered.
     #[serde(default)]
@@ -1030,7 +937,6 @@ pub struct RunSummary {
     /// The epoch, from 1.
     pub epoch: i32,
     /// When the epoch was opened, by the database's clock.
-    #[schema(value_type = String)]
     pub epoch_opened_at: Timestamp,
     /// Why the epoch was opened, in one sentence.
     pub epoch_opened_why: String,
@@ -1047,16 +953,12 @@ pub struct RunSummary {
     /// The node that started it.
     pub node: String,
     /// The study's phase at its start.
-    #[schema(value_type = String)]
     pub phase: Phase,
     /// Its role. Null: told once the run has ended.
-    #[schema(value_type = Option<String>)]
     pub role: Option<Role>,
     /// The parametrization that it was launched under. Null: told once the run has ended.
-    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub parametrization: Option<Parametrization>,
     /// The values that differ from the default. Null: told once the run has ended.
-    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub differs: Option<Parametrization>,
     /// Why this parametrization, in one sentence; it may tell what was in flight at the start. Null:
     /// told once the run and those drawn before it in its epoch have ended.
@@ -1077,10 +979,8 @@ pub struct RunSummary {
     /// the job left; none as long as its role is null.
     pub measures: BTreeMap<String, f64>,
     /// When it started, by the database's clock.
-    #[schema(value_type = String)]
     pub started_at: Timestamp,
     /// When its report came.
-    #[schema(value_type = Option<String>)]
     pub finished_at: Option<Timestamp>,
     /// Why its parametrization is quarantined; only in lists of one application or study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1148,7 +1048,6 @@ pub struct PinRequest {
     pub values: Option<BTreeMap<String, String>>,
     /// It is in force before; absent: until the study is unpinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
     pub until: Option<Timestamp>,
     /// Why, for the audit table.
     pub why: String,
@@ -1202,7 +1101,6 @@ pub struct OrderRequest {
     pub values: Option<BTreeMap<String, String>>,
     /// It is in force before; absent: until it is ended. An end has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
     pub until: Option<Timestamp>,
     /// Change nothing; say what would change.
     #[serde(default)]
@@ -1266,10 +1164,8 @@ pub struct OrderSummary {
     /// Why.
     pub why: String,
     /// When.
-    #[schema(value_type = String)]
     pub at: Timestamp,
     /// It is in force before; null: until it is ended.
-    #[schema(value_type = Option<String>)]
     pub until: Option<Timestamp>,
     /// It is in force no more.
     #[serde(default)]
@@ -1279,51 +1175,14 @@ pub struct OrderSummary {
     pub may_end: bool,
 }
 
-/// `GET /v1/audit`: who changed what, when and why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct AuditLine {
-    /// Its number.
-    pub audit_id: i64,
-    /// When.
-    #[schema(value_type = String)]
-    pub at: Timestamp,
-    /// Who.
-    pub uid: u32,
-    /// That user's login name, if known.
-    #[serde(default)]
-    pub user: Option<String>,
-    /// `pin`, `unpin`, `reset`, `accept`, `freeze`, `resume`, `off`, `on` or `undo`.
-    pub action: String,
-    /// The study; null: those of a scope.
-    pub study_id: Option<i64>,
-    /// The study's cluster, where the service has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    /// The study's application.
-    pub application: Option<String>,
-    /// The study's owner.
-    pub owner_uid: Option<u32>,
-    /// The action's parameters.
-    pub detail: serde_json::Value,
-    /// The line that it has undone.
-    pub undoes: Option<i64>,
-    /// The line that has undone it.
-    pub undone_by: Option<i64>,
-    /// Why.
-    pub why: String,
-}
-
 /// A suggestion, as given or as recomputed from its stored inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Suggested {
     /// The phase.
-    #[schema(value_type = String)]
     pub phase: Phase,
     /// The run's role in it.
-    #[schema(value_type = String)]
     pub role: Role,
     /// The parametrization of the run.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
     /// Why, in one sentence.
     pub reason: String,
@@ -1428,7 +1287,6 @@ pub struct Diagnosis {
     pub checks: Vec<Check>,
     /// When it was made, by the service's clock. Null from a service before 0.3.
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
     pub time: Option<Timestamp>,
     /// What the nodes have told of their plugin.
     #[serde(default)]
@@ -1479,7 +1337,6 @@ pub struct WarmStartAnswer {
     /// The other study's application.
     pub from_application: String,
     /// What the study's epoch begins with, the best first: where each differs from the default.
-    #[schema(value_type = Vec<Object>)]
     pub inherited: Vec<Parametrization>,
     /// The new epoch's number; `None`: nothing was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1506,22 +1363,9 @@ pub struct RetentionRequest {
 pub struct RetentionAnswer {
     /// Older than so many days.
     pub older_than_days: u32,
-    /// Runs of epochs that are over.
-    pub runs: u64,
-    /// Their judgements.
-    pub judgements: u64,
-    /// Reports of these and of the trimmed runs.
-    pub reports: u64,
-    /// Outcome records of the removed runs.
-    pub outcomes: u64,
-    /// Runs that stay without their reports and without what they were decided from.
-    pub trimmed: u64,
-    /// The earliest start of all these runs, if there are any.
-    #[schema(value_type = Option<String>)]
-    pub from: Option<Timestamp>,
-    /// The latest.
-    #[schema(value_type = Option<String>)]
-    pub to: Option<Timestamp>,
+    /// What was removed, or would be.
+    #[serde(flatten)]
+    pub removed: Removed,
     /// There may be more: ask again.
     pub more: bool,
 }

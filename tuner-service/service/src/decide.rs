@@ -259,7 +259,11 @@ pub(crate) fn restricted_to_own(state: &StudyState) -> RestrictedSpace<'_> {
     of_history(state, Cow::Borrowed(&state.history))
 }
 
-fn of_history<'a>(state: &'a StudyState, history: Cow<'a, History>) -> RestrictedSpace<'a> {
+/// Likewise, with this history.
+pub(crate) fn of_history<'a>(
+    state: &'a StudyState,
+    history: Cow<'a, History>,
+) -> RestrictedSpace<'a> {
     RestrictedSpace::new(&state.space, history, &state.inherited, &ineffective(state))
 }
 

@@ -16,7 +16,7 @@ use crate::assess;
 use crate::decide::restricted;
 use crate::merge::{MergedRun, Reports};
 use crate::retention::{Retention, RetentionConfig};
-use crate::slurm::{Answer, Cluster, Launch, Sources, word};
+use crate::slurm::{Answer, Cluster, Launch, Sources};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -255,11 +255,10 @@ impl Reconciler {
             }
             match source.ask(&launches).await {
                 Ok(answer) => {
-                    let words: Vec<_> = answer.outcomes.iter().map(word).collect();
-                    if !words.is_empty() {
+                    if !answer.outcomes.is_empty() {
                         let recorded = self
                             .store
-                            .record_outcomes(source.name(), &sources.cluster, &words)
+                            .record_outcomes(source.name(), &sources.cluster, &answer.outcomes)
                             .await?;
                         inquiry.changes |= recorded.stored > 0;
                     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use io_autotune_store::{Audit, LEAST_DAYS, Removed, Store, StoreError};
+use io_autotune_model::Removed;
+use io_autotune_store::{Audit, LEAST_DAYS, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 

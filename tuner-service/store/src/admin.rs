@@ -324,9 +324,11 @@ impl Store {
 const REMOVED: &str = "the runs of the epoch before were removed by retention";
 
 fn kept(name: &'static str, before: &Value) -> Result<Option<KeptPin>, StoreError> {
-    Option::deserialize(before).map_err(|error| StoreError::Invariant {
-        transaction: name,
-        problem: format!("a pin that the audit keeps cannot be read: {error}"),
+    Option::deserialize(before).map_err(|error| {
+        StoreError::invariant(
+            name,
+            format!("a pin that the audit keeps cannot be read: {error}"),
+        )
     })
 }
 

@@ -1,6 +1,6 @@
 //! The audit: who changed what, when and why. It is only added to.
 
-use jiff::Timestamp;
+use io_autotune_model::AuditLine;
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -16,38 +16,6 @@ pub struct Audit<'a> {
     pub uid: u32,
     /// Why.
     pub why: &'a str,
-}
-
-/// A line of the audit.
-#[derive(Clone, Debug)]
-pub struct AuditEntry {
-    /// Its number.
-    pub audit_id: i64,
-    /// Who.
-    pub uid: u32,
-    /// That user's login name, if known.
-    pub user: Option<String>,
-    /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
-    /// `export`, `import`, `retention`, `objective` or `map-cluster`.
-    pub action: String,
-    /// The study; `None`: those of an order, or none.
-    pub study_id: Option<i64>,
-    /// The study's cluster.
-    pub cluster: Option<String>,
-    /// The study's application.
-    pub application: Option<String>,
-    /// The study's owner.
-    pub owner_uid: Option<u32>,
-    /// The action's parameters, as stored.
-    pub detail: Value,
-    /// The line that it has undone.
-    pub undoes: Option<i64>,
-    /// The line that has undone it.
-    pub undone_by: Option<i64>,
-    /// Why.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
 }
 
 /// Selects lines of the audit. `None` selects all.
@@ -92,7 +60,7 @@ impl Entry {
 
 impl Store {
     /// The newest lines of the audit, newest first.
-    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, StoreError> {
+    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditLine>, StoreError> {
         const NAME: &str = "audit";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
@@ -135,7 +103,7 @@ impl Store {
         .named(NAME)?;
         rows.into_iter()
             .map(|row| {
-                Ok(AuditEntry {
+                Ok(AuditLine {
                     audit_id: row.id,
                     uid: number(NAME, row.uid)?,
                     user: row.user,

@@ -222,6 +222,13 @@ impl StoreError {
         }
     }
 
+    pub(crate) fn invariant(transaction: &'static str, problem: impl Into<String>) -> Self {
+        Self::Invariant {
+            transaction,
+            problem: problem.into(),
+        }
+    }
+
     pub(crate) fn database(transaction: &'static str, source: sqlx::Error) -> Self {
         match &source {
             sqlx::Error::Database(error)

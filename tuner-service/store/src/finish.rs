@@ -112,20 +112,14 @@ impl Store {
             Some(run_id) => run_id,
             None => {
                 self.record_unstarted(finish).await?;
-                self.reported(NAME, finish)
-                    .await?
-                    .ok_or_else(|| StoreError::Invariant {
-                        transaction: NAME,
-                        problem: "a run was recorded and cannot be read".into(),
-                    })?
+                self.reported(NAME, finish).await?.ok_or_else(|| {
+                    StoreError::invariant(NAME, "a run was recorded and cannot be read")
+                })?
             }
         };
         self.store_report(NAME, run_id, finish, &merged, None)
             .await?
-            .ok_or_else(|| StoreError::Invariant {
-                transaction: NAME,
-                problem: "a run is there and cannot be reported of".into(),
-            })
+            .ok_or_else(|| StoreError::invariant(NAME, "a run is there and cannot be reported of"))
     }
 
     /// Stores a report in one statement, unless the nonce is known. It locks the run first, so only
@@ -257,9 +251,11 @@ impl Store {
 
     async fn record_unstarted(&self, finish: &Finish<'_>) -> Result<(), StoreError> {
         const NAME: &str = "record_unstarted";
-        let space = finish.space.ok_or(StoreError::Invariant {
-            transaction: NAME,
-            problem: "a run that does not exist was reported without its space".into(),
+        let space = finish.space.ok_or_else(|| {
+            StoreError::invariant(
+                NAME,
+                "a run that does not exist was reported without its space",
+            )
         })?;
         let study_id = self.ensure_study(finish.study, space).await?;
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;

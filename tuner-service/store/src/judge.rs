@@ -161,10 +161,10 @@ impl Store {
         if let Some(assessing) = assessing {
             assessing.commit().await?;
         }
-        judged.first().copied().ok_or(StoreError::Invariant {
-            transaction: NAME,
-            problem: "a run has no verdict".into(),
-        })
+        judged
+            .first()
+            .copied()
+            .ok_or_else(|| StoreError::invariant(NAME, "a run has no verdict"))
     }
 
     /// Stores verdicts on runs of one epoch, in this order and in one transaction, and enters them
@@ -197,21 +197,20 @@ impl Store {
             observed_values,
         } in judgements
         {
-            let run = runs.remove(&run_id).ok_or(StoreError::Invariant {
-                transaction: NAME,
-                problem: format!("run {run_id} does not exist or is judged twice at once"),
+            let run = runs.remove(&run_id).ok_or_else(|| {
+                StoreError::invariant(
+                    NAME,
+                    format!("run {run_id} does not exist or is judged twice at once"),
+                )
             })?;
             if run.changes != changes || run.dirty {
                 judged.push(Judged::Outdated);
                 continue;
             }
             let judgement = Standing {
-                effect: verdict
-                    .effect(run.elapsed, run.measures)
-                    .ok_or(StoreError::Invariant {
-                        transaction: NAME,
-                        problem: "a run without elapsed cannot count".into(),
-                    })?,
+                effect: verdict.effect(run.elapsed, run.measures).ok_or_else(|| {
+                    StoreError::invariant(NAME, "a run without elapsed cannot count")
+                })?,
                 why: verdict.why().to_owned(),
             };
             judged.push(match standings.remove(&run_id) {
@@ -298,13 +297,13 @@ async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<Lo
     .await
     .named(NAME)?;
     let [epoch] = epochs.as_slice() else {
-        return Err(StoreError::Invariant {
-            transaction: NAME,
-            problem: format!(
+        return Err(StoreError::invariant(
+            NAME,
+            format!(
                 "runs of one epoch are judged together, and these are of {}",
                 epochs.len()
             ),
-        });
+        ));
     };
     lock_study(&mut *connection, NAME, epoch.study_id).await?;
     refuse_removed(connection, NAME, epoch.id).await?;
@@ -474,14 +473,14 @@ async fn add(
     if result.rows_affected() == added.len() as u64 {
         Ok(())
     } else {
-        Err(StoreError::Invariant {
-            transaction: NAME,
-            problem: format!(
+        Err(StoreError::invariant(
+            NAME,
+            format!(
                 "{} runs have a judgement, and {} their verdict",
                 added.len(),
                 result.rows_affected()
             ),
-        })
+        ))
     }
 }
 

@@ -82,10 +82,10 @@ impl Effect {
                 Ok(Self::OutOfMemory(parametrization))
             }
             ("nothing", None, None) => Ok(Self::Nothing),
-            (effect, ..) => Err(StoreError::Invariant {
-                transaction: name,
-                problem: format!("a judgement's effect {effect:?} does not fit its other columns"),
-            }),
+            (effect, ..) => Err(StoreError::invariant(
+                name,
+                format!("a judgement's effect {effect:?} does not fit its other columns"),
+            )),
         }
     }
 
@@ -115,10 +115,7 @@ impl Effect {
             }
             Self::Nothing => Ok(()),
         };
-        entered.map_err(|error| StoreError::Invariant {
-            transaction: name,
-            problem: error.to_string(),
-        })
+        entered.map_err(|error| StoreError::invariant(name, error.to_string()))
     }
 }
 

@@ -45,7 +45,7 @@ mod views;
 pub use accounts::Coordinated;
 pub use admin::{Opened, Undone, WarmStart};
 pub use assess::{Assessing, CountsRow, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
-pub use audit::{Audit, AuditEntry, AuditFilter};
+pub use audit::{Audit, AuditFilter};
 pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, DatabaseFacts, StuckRun};
 pub use drift::Inheritance;
@@ -55,11 +55,11 @@ pub use finish::{Finish, Finished, Merged};
 pub use generation::StartedRun;
 pub use judge::{Failure, Judged, Judgement, Verdict};
 pub use orders::{Directive, OrderChange, OrderRow, Ordered, Scope, Values, fitting};
-pub use outcome::{OutcomeReport, Recorded, Source};
+pub use outcome::{Recorded, Source};
 pub use overview::Overview;
 pub use pool::{Store, StoreOptions};
 pub use records::{JobKey, StudyKey};
-pub use retention::{LEAST_DAYS, Removed};
+pub use retention::LEAST_DAYS;
 pub use sharing::{Sharer, Sibling};
 pub use sources::Learnt;
 pub use start::{Decision, NewRun};
@@ -68,4 +68,4 @@ pub use transfer::{
     Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
     VERSION as EXPORT_VERSION, check_header,
 };
-pub use views::{ComparedRun, JobNameRow, PinRow, RunFilter, RunRow, StudyFilter, StudyRow};
+pub use views::{ComparedRun, RunFilter, RunRow, StudyFilter, StudyRow};

@@ -70,10 +70,10 @@ impl Directive {
             ("pin", Some(values)) => Ok(Self::Pin(values)),
             ("freeze", None) => Ok(Self::Freeze),
             ("off", None) => Ok(Self::Off),
-            _ => Err(StoreError::Invariant {
-                transaction: name,
-                problem: format!("an order of kind {kind:?}"),
-            }),
+            _ => Err(StoreError::invariant(
+                name,
+                format!("an order of kind {kind:?}"),
+            )),
         }
     }
 }

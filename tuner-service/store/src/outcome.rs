@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use io_autotune_model::Outcome;
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -57,33 +58,6 @@ impl FromStr for Source {
     }
 }
 
-/// Slurm's outcome record of one launch of a job.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutcomeReport {
-    /// Slurm's job id.
-    pub job_id: u32,
-    /// Slurm's state, such as `COMPLETED`; `REQUEUED` for a launch that was requeued.
-    pub state: String,
-    /// The exit code and signal, such as `0:0`.
-    pub exit_code: Option<String>,
-    /// The restart count, if the source knows it.
-    pub restart_count: Option<u32>,
-    /// Begin of the launch by slurmctld's clock; `None`: the job never began.
-    pub started_at: Option<Timestamp>,
-    /// End by slurmctld's clock.
-    pub ended_at: Option<Timestamp>,
-    /// Seconds of suspension, if the source knows them.
-    pub suspended_seconds: Option<u64>,
-    /// The time limit, if there is one and the source knows it.
-    pub limit_seconds: Option<u64>,
-    /// The account that was charged, if the source knows it.
-    pub account: Option<String>,
-    /// Whose job it was, if the source knows it.
-    pub uid: Option<u32>,
-    /// Its nodes as Slurm's hostlist, if the source knows them.
-    pub node_list: Option<String>,
-}
-
 /// What [`Store::record_outcomes`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -102,11 +76,11 @@ impl Store {
         &self,
         source: Source,
         cluster: &str,
-        records: &[OutcomeReport],
+        records: &[Outcome],
     ) -> Result<Recorded, StoreError> {
         const NAME: &str = "record_outcomes";
         // One lock order: two deliveries of the same records cannot deadlock.
-        let mut records: Vec<&OutcomeReport> = records.iter().collect();
+        let mut records: Vec<&Outcome> = records.iter().collect();
         records.sort_by_key(|record| (record.job_id, record.started_at, record.ended_at));
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         let mut jobs = insert(&mut transaction, NAME, source, cluster, &records).await?;
@@ -163,9 +137,9 @@ async fn insert(
     name: &'static str,
     source: Source,
     cluster: &str,
-    records: &[&OutcomeReport],
+    records: &[&Outcome],
 ) -> Result<Vec<i64>, StoreError> {
-    fn column<T>(records: &[&OutcomeReport], of: impl Fn(&OutcomeReport) -> T) -> Vec<T> {
+    fn column<T>(records: &[&Outcome], of: impl Fn(&Outcome) -> T) -> Vec<T> {
         records.iter().map(|record| of(record)).collect()
     }
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
@@ -371,10 +345,7 @@ async fn write_claims(
     if result.rows_affected() == records.len() as u64 {
         return Ok(());
     }
-    Err(StoreError::Invariant {
-        transaction: name,
-        problem: "a word of Slurm's is gone".into(),
-    })
+    Err(StoreError::invariant(name, "a word of Slurm's is gone"))
 }
 
 /// Updates a run's outcome. It counts as a change if state, suspension or limit differ.

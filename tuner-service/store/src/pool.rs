@@ -254,9 +254,9 @@ pub(crate) fn one_row(
 ) -> Result<(), StoreError> {
     match result.rows_affected() {
         1 => Ok(()),
-        rows => Err(StoreError::Invariant {
+        rows => Err(StoreError::invariant(
             transaction,
-            problem: format!("a write that must touch one row touched {rows}"),
-        }),
+            format!("a write that must touch one row touched {rows}"),
+        )),
     }
 }

@@ -43,9 +43,11 @@ impl StudyKey {
 }
 
 pub(crate) fn word<T: FromStr>(transaction: &'static str, text: &str) -> Result<T, StoreError> {
-    text.parse().map_err(|_| StoreError::Invariant {
-        transaction,
-        problem: format!("{text:?} is not a word this program knows"),
+    text.parse().map_err(|_| {
+        StoreError::invariant(
+            transaction,
+            format!("{text:?} is not a word this program knows"),
+        )
     })
 }
 
@@ -54,27 +56,20 @@ where
     T: Copy + std::fmt::Display,
     U: TryFrom<T>,
 {
-    U::try_from(value).map_err(|_| StoreError::Invariant {
-        transaction,
-        problem: format!("{value} is out of range"),
-    })
+    U::try_from(value)
+        .map_err(|_| StoreError::invariant(transaction, format!("{value} is out of range")))
 }
 
 /// Microseconds since 1970.
 pub(crate) fn timestamp(transaction: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
-    Timestamp::from_microsecond(micros).map_err(|error| StoreError::Invariant {
-        transaction,
-        problem: error.to_string(),
-    })
+    Timestamp::from_microsecond(micros)
+        .map_err(|error| StoreError::invariant(transaction, error.to_string()))
 }
 
 /// A stored objective.
 pub(crate) fn objective(name: &'static str, text: &str) -> Result<Objective, StoreError> {
     text.parse()
-        .map_err(|error: ObjectiveError| StoreError::Invariant {
-            transaction: name,
-            problem: error.to_string(),
-        })
+        .map_err(|error: ObjectiveError| StoreError::invariant(name, error.to_string()))
 }
 
 /// What a counted run is in its epoch's history in the place of elapsed.
@@ -84,10 +79,10 @@ pub(crate) fn value(
     elapsed: f64,
     measures: &BTreeMap<String, f64>,
 ) -> Result<f64, StoreError> {
-    objective
-        .value(elapsed, measures)
-        .ok_or_else(|| StoreError::Invariant {
-            transaction: name,
-            problem: format!("a run without {objective} counts in an epoch of it"),
-        })
+    objective.value(elapsed, measures).ok_or_else(|| {
+        StoreError::invariant(
+            name,
+            format!("a run without {objective} counts in an epoch of it"),
+        )
+    })
 }

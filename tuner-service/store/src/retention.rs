@@ -1,9 +1,9 @@
 //! Retention: runs that are old and that no study needs are removed in batches, by functions of the
 //! schema's owner (`migrations/0024_retention.sql`). `docs/store.md` says what goes and what stays.
 
-use std::ops::AddAssign;
 use std::time::Duration;
 
+use io_autotune_model::Removed;
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -17,45 +17,6 @@ pub const LEAST_DAYS: u32 = 30;
 
 /// Runs of a batch.
 const BATCH: i32 = 500;
-
-/// What was removed, or would be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Runs of epochs that are over.
-    pub runs: u64,
-    /// Their judgements.
-    pub judgements: u64,
-    /// Reports of these and of the trimmed runs.
-    pub reports: u64,
-    /// Outcome records of the removed runs.
-    pub outcomes: u64,
-    /// Runs that stay without their reports and without what they were decided from.
-    pub trimmed: u64,
-    /// The earliest start of all these runs.
-    pub from: Option<Timestamp>,
-    /// The latest.
-    pub to: Option<Timestamp>,
-}
-
-impl AddAssign for Removed {
-    fn add_assign(&mut self, more: Self) {
-        self.runs += more.runs;
-        self.judgements += more.judgements;
-        self.reports += more.reports;
-        self.outcomes += more.outcomes;
-        self.trimmed += more.trimmed;
-        self.from = [self.from, more.from].into_iter().flatten().min();
-        self.to = self.to.max(more.to);
-    }
-}
-
-impl Removed {
-    /// Whether it is nothing.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        self.runs == 0 && self.trimmed == 0
-    }
-}
 
 /// [`Removed`], as queries tell it.
 struct Row {

@@ -218,10 +218,7 @@ impl Store {
             None => self
                 .run_of(name, launch)
                 .await?
-                .ok_or_else(|| StoreError::Invariant {
-                    transaction: name,
-                    problem: "a run exists and cannot be read".into(),
-                }),
+                .ok_or_else(|| StoreError::invariant(name, "a run exists and cannot be read")),
         }
     }
 }

@@ -120,10 +120,7 @@ pub(crate) async fn make_study(
     }
     lock_study_of(connection, name, key)
         .await?
-        .ok_or(StoreError::Invariant {
-            transaction: name,
-            problem: "a study exists and cannot be read".into(),
-        })
+        .ok_or_else(|| StoreError::invariant(name, "a study exists and cannot be read"))
 }
 
 impl Store {

@@ -146,10 +146,10 @@ pub(crate) async fn write(
     .named(name)?;
     match result.rows_affected() {
         written if written == wanted => Ok(()),
-        written => Err(StoreError::Invariant {
-            transaction: name,
-            problem: format!("of {wanted} parametrizations {written} were written"),
-        }),
+        written => Err(StoreError::invariant(
+            name,
+            format!("of {wanted} parametrizations {written} were written"),
+        )),
     }
 }
 

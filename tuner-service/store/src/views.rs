@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use io_autotune_model::{Objective, Parametrization, Phase, Role, Space};
+use io_autotune_model::{JobName, Objective, Parametrization, Phase, Pin, Role, Space};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -68,24 +68,7 @@ pub struct StudyRow {
     /// Runs started in the last seven days.
     pub lately: i64,
     /// The pin, if any.
-    pub pin: Option<PinRow>,
-}
-
-/// A pin.
-#[derive(Clone, Debug)]
-pub struct PinRow {
-    /// What every run gets.
-    pub parametrization: Parametrization,
-    /// Who pinned it.
-    pub uid: u32,
-    /// That user's login name, if known.
-    pub user: Option<String>,
-    /// When.
-    pub at: Timestamp,
-    /// Why.
-    pub why: String,
-    /// It is in force before; `None`: until it is unpinned.
-    pub until: Option<Timestamp>,
+    pub pin: Option<Pin>,
 }
 
 /// Selects runs. `None` selects all.
@@ -197,23 +180,6 @@ pub struct RunRow {
     pub finished_at: Option<Timestamp>,
 }
 
-/// Runs of one application with the same job name and comment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobNameRow {
-    /// The owner.
-    pub owner_uid: u32,
-    /// The owner's login name, if known.
-    pub owner_name: Option<String>,
-    /// The application.
-    pub application: String,
-    /// The job's name; `None`: the user named the application, or the name is not known.
-    pub job_name: Option<String>,
-    /// The job's comment, if a rule has read it.
-    pub comment: Option<String>,
-    /// How many runs.
-    pub runs: i64,
-}
-
 /// A counted run in a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedRun {
@@ -280,7 +246,7 @@ impl Store {
         rows.into_iter()
             .map(|row| {
                 let pin = match (row.pin, row.pin_uid, row.pin_why, row.pinned_at) {
-                    (Some(parametrization), Some(uid), Some(why), Some(at)) => Some(PinRow {
+                    (Some(parametrization), Some(uid), Some(why), Some(at)) => Some(Pin {
                         parametrization: parametrization.0,
                         uid: number(NAME, uid)?,
                         user: row.pin_user,
@@ -411,9 +377,8 @@ impl Store {
         let spaces = self.spaces(NAME, &Vec::from_iter(epochs)).await?;
         let space_of = |epoch_id: i64| {
             let space = spaces.get(&epoch_id).map(Arc::clone);
-            space.ok_or_else(|| StoreError::Invariant {
-                transaction: NAME,
-                problem: format!("epoch {epoch_id} of a run is gone"),
+            space.ok_or_else(|| {
+                StoreError::invariant(NAME, format!("epoch {epoch_id} of a run is gone"))
             })
         };
         let rows: Result<Vec<RunRow>, StoreError> = rows
@@ -486,7 +451,7 @@ impl Store {
         owner_uid: Option<u32>,
         within: Duration,
         limit: i64,
-    ) -> Result<Vec<JobNameRow>, StoreError> {
+    ) -> Result<Vec<JobName>, StoreError> {
         const NAME: &str = "job_names";
         let rows = sqlx::query!(
             r#"select a.owner_uid, a.owner_name, a.name, r.request ->> 'job_name' as job_name,
@@ -508,9 +473,9 @@ impl Store {
         .named(NAME)?;
         rows.into_iter()
             .map(|row| {
-                Ok(JobNameRow {
-                    owner_uid: number(NAME, row.owner_uid)?,
-                    owner_name: row.owner_name,
+                Ok(JobName {
+                    uid: number(NAME, row.owner_uid)?,
+                    user: row.owner_name,
                     application: row.name,
                     job_name: row.job_name,
                     comment: row.comment,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use io_autotune_protocol::{Check, ClientConfig, RunState, RunSummary};
 
+use crate::arguments::{StudiesOf, Target};
 use crate::service::{RunsOf, Service};
 
 const NAME: &str = "test job";
@@ -110,7 +111,7 @@ fn refused(said: &str) -> Check {
 
 async fn run_of(service: &Service, job_id: u32) -> Result<Option<RunSummary>, String> {
     let wanted = RunsOf {
-        application: Some(APPLICATION),
+        of: StudiesOf::target(&Target::Application(APPLICATION.to_owned())),
         limit: LOOKED_AT,
         ..RunsOf::default()
     };

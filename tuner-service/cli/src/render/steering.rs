@@ -1,8 +1,8 @@
 //! Orders, the audit, and what an order changes.
 
+use io_autotune_model::AuditLine;
 use io_autotune_protocol::{
-    Affected, AuditLine, OrderAnswer, OrderScope, OrderSummary, StudySummary, WarmStartAnswer,
-    shown_lines,
+    Affected, OrderAnswer, OrderScope, OrderSummary, StudySummary, WarmStartAnswer, shown_lines,
 };
 use jiff::Timestamp;
 

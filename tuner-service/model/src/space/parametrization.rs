@@ -11,6 +11,7 @@ use super::Value;
 /// [`Space::validate`](super::Space::validate) checks it against a space. Equal exactly if the
 /// [`key`](Parametrization::key)s are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Parametrization(pub BTreeMap<String, Value>);
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// A value of a parameter, a plain number or string in JSON and TOML. Numbers compare and hash by
 /// worth (`Integer(2)` equals `Real(2.0)`): a database may return `2` for `2.0`. Texts sort last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Value {
     /// A whole number, for example a number of bytes.

@@ -80,10 +80,20 @@ pub(crate) struct Endpoint {
     pub(crate) is_import: bool,
 }
 
+type Grants = &'static [(Role, Grant)];
+
+const fn get(path: &'static str, grants: Grants, refusal: &'static str) -> Endpoint {
+    endpoint(Method::GET, path, grants, refusal)
+}
+
+const fn post(path: &'static str, grants: Grants, refusal: &'static str) -> Endpoint {
+    endpoint(Method::POST, path, grants, refusal)
+}
+
 const fn endpoint(
     method: Method,
     path: &'static str,
-    grants: &'static [(Role, Grant)],
+    grants: Grants,
     refusal: &'static str,
 ) -> Endpoint {
     Endpoint {
@@ -151,76 +161,44 @@ const DOCTOR: &str = "only admins and operators ask what the service says of its
 
 /// The table.
 pub(crate) static ENDPOINTS: [Endpoint; 32] = [
-    endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
-    endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
-    endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
-    endpoint(Method::GET, "/v1/applications/names", READ_OWN, NOBODY),
-    endpoint(Method::POST, "/v1/preview", &[(User, Own)], NOBODY),
-    endpoint(Method::GET, "/v1/runs", READ, NOBODY).listing(),
-    endpoint(Method::GET, "/v1/runs/{job_id}", READ, NOBODY),
-    endpoint(Method::GET, "/v1/runs/{job_id}/replay", READ, NOBODY),
-    endpoint(Method::GET, "/v1/studies", READ, NOBODY).listing(),
-    endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY).listing(),
-    endpoint(Method::GET, "/v1/studies/{study_id}/export", READ, NOBODY).listing(),
-    endpoint(Method::POST, "/v1/imports/{upload}", ADMINS, IMPORTERS).import(),
-    endpoint(Method::POST, "/v1/imports/{upload}/end", ADMINS, IMPORTERS).import(),
-    endpoint(Method::POST, "/v1/studies/{study_id}/pin", CHANGE, NOBODY),
-    endpoint(Method::POST, "/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
-    endpoint(Method::POST, "/v1/studies/{study_id}/reset", CHANGE, NOBODY),
-    endpoint(
-        Method::POST,
-        "/v1/studies/{study_id}/objective",
-        CHANGE,
-        NOBODY,
-    ),
-    endpoint(
-        Method::POST,
-        "/v1/studies/{study_id}/warm-start",
-        CHANGE,
-        NOBODY,
-    ),
-    endpoint(
-        Method::POST,
-        "/v1/studies/{study_id}/accept",
-        CHANGE,
-        NOBODY,
-    ),
-    endpoint(Method::GET, "/v1/orders", READ, NOBODY),
-    endpoint(Method::POST, "/v1/orders", CHANGE, NOBODY),
-    endpoint(Method::POST, "/v1/orders/end", CHANGE, NOBODY),
-    endpoint(Method::GET, "/v1/audit", READ, NOBODY).listing(),
-    endpoint(Method::POST, "/v1/audit/{audit_id}/undo", CHANGE, NOBODY),
-    endpoint(Method::POST, "/v1/retention", ADMINS, RETENTION),
-    endpoint(
-        Method::GET,
-        "/v1/doctor",
-        &[(Operator, All), (Admin, All)],
-        DOCTOR,
-    ),
-    endpoint(
-        Method::GET,
+    get("/v1/accelerators", SITE, NOBODY),
+    get("/v1/accelerators/{name}", SITE, NOBODY),
+    get("/v1/applications/rules", SITE, NOBODY),
+    get("/v1/applications/names", READ_OWN, NOBODY),
+    post("/v1/preview", &[(User, Own)], NOBODY),
+    get("/v1/runs", READ, NOBODY).listing(),
+    get("/v1/runs/{job_id}", READ, NOBODY),
+    get("/v1/runs/{job_id}/replay", READ, NOBODY),
+    get("/v1/studies", READ, NOBODY).listing(),
+    get("/v1/studies/{study_id}", READ, NOBODY).listing(),
+    get("/v1/studies/{study_id}/export", READ, NOBODY).listing(),
+    post("/v1/imports/{upload}", ADMINS, IMPORTERS).import(),
+    post("/v1/imports/{upload}/end", ADMINS, IMPORTERS).import(),
+    post("/v1/studies/{study_id}/pin", CHANGE, NOBODY),
+    post("/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
+    post("/v1/studies/{study_id}/reset", CHANGE, NOBODY),
+    post("/v1/studies/{study_id}/objective", CHANGE, NOBODY),
+    post("/v1/studies/{study_id}/warm-start", CHANGE, NOBODY),
+    post("/v1/studies/{study_id}/accept", CHANGE, NOBODY),
+    get("/v1/orders", READ, NOBODY),
+    post("/v1/orders", CHANGE, NOBODY),
+    post("/v1/orders/end", CHANGE, NOBODY),
+    get("/v1/audit", READ, NOBODY).listing(),
+    post("/v1/audit/{audit_id}/undo", CHANGE, NOBODY),
+    post("/v1/retention", ADMINS, RETENTION),
+    get("/v1/doctor", &[(Operator, All), (Admin, All)], DOCTOR),
+    get(
         "/v1/report/{file}",
         &[(ReportReader, All), (Operator, All), (Admin, All)],
         REPORT,
     ),
-    endpoint(Method::POST, "/v1/runs/start", BEFORE_NODES, NODES),
-    endpoint(
-        Method::POST,
-        "/v1/runs/directives",
-        BEFORE_NODES,
-        DIRECTIVES,
-    ),
-    endpoint(Method::POST, "/v1/runs/finish", NODE, NODES)
+    post("/v1/runs/start", BEFORE_NODES, NODES),
+    post("/v1/runs/directives", BEFORE_NODES, DIRECTIVES),
+    post("/v1/runs/finish", NODE, NODES)
         .report()
         .keeping_nonce(),
-    endpoint(Method::POST, "/v1/runs/over", NODE, NODES),
-    endpoint(
-        Method::POST,
-        "/v1/outcomes",
-        &[(Node, All), (Collector, All)],
-        COLLECTORS,
-    )
-    .report(),
+    post("/v1/runs/over", NODE, NODES),
+    post("/v1/outcomes", &[(Node, All), (Collector, All)], COLLECTORS).report(),
 ];
 
 impl Endpoint {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use io_autotune_catalogue::{Accelerator, Need};
 use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary, ErrorBody};
 
+use super::checked::Checked;
 use super::{ApiError, Service};
 
 /// The accelerators of this site.
@@ -33,9 +33,8 @@ pub(super) async fn list(State(service): State<Arc<Service>>) -> Json<Vec<Accele
     (status = 422, body = ErrorBody, description = "There is none, and the message has the valid choices; or they cannot be tuned together")))]
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
-    path: Result<Path<String>, PathRejection>,
+    Checked(Path(name)): Checked<Path<String>>,
 ) -> Result<Json<AcceleratorDetail>, ApiError> {
-    let Path(name) = path?;
     let accelerator = service.accelerator(Some(&name))?;
     Ok(Json(AcceleratorDetail {
         summary: summary(&service, &accelerator),

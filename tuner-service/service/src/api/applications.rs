@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use io_autotune_protocol::{ApplicationRules, JobName, JobNames};
+use io_autotune_protocol::{ApplicationRules, JobNames};
 
 use super::{ApiError, Service};
 use crate::reader::Reader;
@@ -32,19 +32,8 @@ pub(super) async fn names(
     let owner = reader.owner();
     #[expect(clippy::cast_possible_wrap, reason = "it is small")]
     let limit = NAMES as i64 + 1;
-    let mut rows = service.store.job_names(owner, WITHIN, limit).await?;
-    let more = rows.len() > NAMES;
-    rows.truncate(NAMES);
-    let names = rows.into_iter().map(|row| JobName {
-        uid: row.owner_uid,
-        user: row.owner_name,
-        application: row.application,
-        job_name: row.job_name,
-        comment: row.comment,
-        runs: row.runs,
-    });
-    Ok(Json(JobNames {
-        names: names.collect(),
-        more,
-    }))
+    let mut names = service.store.job_names(owner, WITHIN, limit).await?;
+    let more = names.len() > NAMES;
+    names.truncate(NAMES);
+    Ok(Json(JobNames { names, more }))
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
-use io_autotune_protocol::{AuditLine, ErrorBody, WhyRequest};
-use io_autotune_store::{Audit, AuditEntry, AuditFilter, Undone};
+use io_autotune_model::AuditLine;
+use io_autotune_protocol::{ErrorBody, WhyRequest};
+use io_autotune_store::{Audit, AuditFilter, Undone};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::checked::Checked;
+use super::deciding::Asker;
 use super::orders::{Given, may_end};
 use super::studies::{key_of, one_row, reason, renew};
 use super::{ApiError, Service};
-use crate::access::Caller;
 use crate::reader::Reader;
 
 /// Lines of a page.
@@ -38,9 +39,8 @@ pub(super) struct AuditQuery {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     Extension(reader): Extension<Reader>,
-    query: Result<Query<AuditQuery>, QueryRejection>,
+    Checked(Query(query)): Checked<Query<AuditQuery>>,
 ) -> Result<Json<Vec<AuditLine>>, ApiError> {
-    let Query(query) = query?;
     let seen = service.access.seen(reader);
     let filter = AuditFilter {
         owner_uid: seen.owner_uid,
@@ -53,7 +53,7 @@ pub(super) async fn list(
     };
     let lines = service.store.audit(&filter).await?;
     let lines = lines.into_iter();
-    Ok(Json(lines.map(|entry| line(&service, entry)).collect()))
+    Ok(Json(lines.map(|line| told(&service, line)).collect()))
 }
 
 /// Undoes what a line tells, if it is still in force.
@@ -62,18 +62,15 @@ pub(super) async fn list(
     responses((status = 200, body = AuditLine), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 pub(super) async fn undo(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<WhyRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(audit_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<WhyRequest>>,
 ) -> Result<Json<AuditLine>, ApiError> {
-    let Path(audit_id) = path?;
-    let Json(body) = body?;
     let why = reason(&body.why)?;
-    let entry = one(&service, reader, audit_id).await?;
+    let entry = one(&service, asker.reader, audit_id).await?;
     // An order for everyone is seen by all, and taken back by admins.
-    let is_own = entry.owner_uid.is_some() || scope_owner(&entry) == reader.owner();
-    if reader.owner().is_some() && !is_own {
+    let is_own = entry.owner_uid.is_some() || scope_owner(&entry) == asker.reader.owner();
+    if asker.reader.owner().is_some() && !is_own {
         return Err(ApiError::forbidden(
             "only admins undo what is about everyone's studies",
         ));
@@ -86,10 +83,10 @@ pub(super) async fn undo(
             owner_uid: scope_owner(&entry),
             study_id: entry.study_id,
         };
-        may_end(reader, caller, &order)?;
+        may_end(asker.reader, asker.caller, &order)?;
     }
     let audit = Audit {
-        uid: caller.uid,
+        uid: asker.caller.uid,
         why,
     };
     match service.store.undo(audit_id, audit).await? {
@@ -102,16 +99,21 @@ pub(super) async fn undo(
             )));
         }
     }
-    tracing::info!(audit_id, uid = caller.uid, action = entry.action, "undone");
+    tracing::info!(
+        audit_id,
+        uid = asker.caller.uid,
+        action = entry.action,
+        "undone"
+    );
     if let Some(study_id) = entry.study_id {
-        let row = one_row(&service, reader, study_id).await?;
+        let row = one_row(&service, asker.reader, study_id).await?;
         renew(&service, study_id, &key_of(row)).await;
     }
-    let changed = one(&service, reader, audit_id).await?;
-    Ok(Json(line(&service, changed)))
+    let changed = one(&service, asker.reader, audit_id).await?;
+    Ok(Json(told(&service, changed)))
 }
 
-async fn one(service: &Service, reader: Reader, audit_id: i64) -> Result<AuditEntry, ApiError> {
+async fn one(service: &Service, reader: Reader, audit_id: i64) -> Result<AuditLine, ApiError> {
     let seen = service.access.seen(reader);
     let filter = AuditFilter {
         owner_uid: seen.owner_uid,
@@ -132,25 +134,15 @@ fn not_found(audit_id: i64) -> ApiError {
 }
 
 /// Whose studies an order is about; `None`: everyone's.
-fn scope_owner(entry: &AuditEntry) -> Option<u32> {
+fn scope_owner(entry: &AuditLine) -> Option<u32> {
     let uid = entry.detail.get("scope")?.get("owner_uid")?.as_u64()?;
     u32::try_from(uid).ok()
 }
 
-fn line(service: &Service, entry: AuditEntry) -> AuditLine {
+/// As it is told: where there is one cluster, nobody need know of clusters.
+fn told(service: &Service, line: AuditLine) -> AuditLine {
     AuditLine {
-        audit_id: entry.audit_id,
-        at: entry.at,
-        uid: entry.uid,
-        user: entry.user,
-        action: entry.action,
-        study_id: entry.study_id,
-        cluster: entry.cluster.and_then(|name| service.shown_cluster(&name)),
-        application: entry.application,
-        owner_uid: entry.owner_uid,
-        detail: entry.detail,
-        undoes: entry.undoes,
-        undone_by: entry.undone_by,
-        why: entry.why,
+        cluster: line.cluster.and_then(|name| service.shown_cluster(&name)),
+        ..line
     }
 }

@@ -1,9 +1,10 @@
 //! What decides for a study in the place of its search: an order, or the study's own pin.
 
 use io_autotune_engine::{Parametrization, Reason, Space};
+use io_autotune_model::{AuditLine, Pin};
 use io_autotune_protocol::{OrderKind, OrderScope, OrderSummary};
 use io_autotune_store::{
-    AuditEntry, AuditFilter, Directive, OrderRow, PinRow, RunRow, StudyFilter, StudyRow, StudyState,
+    AuditFilter, Directive, OrderRow, RunRow, StudyFilter, StudyRow, StudyState,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -50,7 +51,7 @@ pub(super) fn told(order: OrderRow) -> OrderSummary {
 }
 
 /// A pin of a study's own.
-fn told_pin(study_id: i64, space: &Space, pin: PinRow) -> OrderSummary {
+fn told_pin(study_id: i64, space: &Space, pin: Pin) -> OrderSummary {
     let values = differences(space, &pin.parametrization).0;
     let values = values
         .into_iter()
@@ -140,7 +141,7 @@ pub(super) async fn decided(
     let study = service.store.studies(&filter).await?.pop();
     let now = study.and_then(|study| study.pin);
     let now = now.filter(|pin| (pin.uid, pin.at) == (line.uid, line.at));
-    let pin = PinRow {
+    let pin = Pin {
         parametrization: run.parametrization.clone(),
         uid: line.uid,
         user: line.user.clone(),
@@ -156,9 +157,9 @@ pub(super) async fn decided(
 }
 
 /// The line of the audit by which a study was pinned as this run was; the newest first.
-fn pin_of<'a>(run: &RunRow, lines: &'a [AuditEntry]) -> Option<&'a AuditEntry> {
+fn pin_of<'a>(run: &RunRow, lines: &'a [AuditLine]) -> Option<&'a AuditLine> {
     let pinned = serde_json::to_value(&run.parametrization).ok()?;
-    let undone = |line: &AuditEntry| {
+    let undone = |line: &AuditLine| {
         let mut undoings = lines.iter();
         undoings.any(|one| Some(one.audit_id) == line.undone_by && one.at <= run.started_at)
     };

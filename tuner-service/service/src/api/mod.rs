@@ -3,6 +3,7 @@
 mod accelerators;
 mod applications;
 mod audit;
+mod checked;
 mod deciding;
 mod doctor;
 mod error;

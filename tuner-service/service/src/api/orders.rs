@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
-use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
@@ -14,7 +13,8 @@ use io_autotune_store::{
     Audit, Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
 };
 
-use super::deciding::{differences, is_own, told};
+use super::checked::Checked;
+use super::deciding::{Asker, differences, is_own, told};
 use super::studies::{key_of, later, one_row, reason, renew};
 use super::{ApiError, Service, summary};
 use crate::access::Caller;
@@ -28,17 +28,16 @@ const LISTED: usize = 1000;
 #[utoipa::path(get, path = "/v1/orders", responses((status = 200, body = Vec<OrderSummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
+    asker: Asker,
 ) -> Result<Json<Vec<OrderSummary>>, ApiError> {
-    let seen = service.access.seen(reader);
+    let seen = service.access.seen(asker.reader);
     let orders = service
         .store
         .orders(seen.owner_uid, seen.coordinated.as_ref())
         .await?;
     // Of an order for one study it is not known here whose that is: it is told with the study.
     let shown = orders.into_iter().map(|order| OrderSummary {
-        may_end: reader == Reader::Admin || is_own(&order, caller),
+        may_end: asker.reader == Reader::Admin || is_own(&order, asker.caller),
         ..told(order)
     });
     Ok(Json(shown.collect()))
@@ -49,14 +48,12 @@ pub(super) async fn list(
     (status = 200, body = OrderAnswer), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn order(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    body: Result<Json<OrderRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Json(body)): Checked<Json<OrderRequest>>,
 ) -> Result<Json<OrderAnswer>, ApiError> {
-    let Json(body) = body?;
     let why = reason(&body.why)?;
     later(body.until)?;
-    let scope = scope(&service, reader, body.scope).await?;
+    let scope = scope(&service, asker.reader, body.scope).await?;
     let directive = match (body.kind, body.values) {
         (OrderKind::Pin, Some(values)) if scope.study_id.is_none() => Directive::Pin(values),
         (OrderKind::Pin, Some(_)) => {
@@ -79,7 +76,7 @@ pub(super) async fn order(
     let mut replaced = in_force.iter();
     let scope = match replaced.find(|order| is_of(order, &scope, directive.kind())) {
         Some(replaced) => {
-            may_end(reader, caller, &Given::of(replaced))?;
+            may_end(asker.reader, asker.caller, &Given::of(replaced))?;
             replaced.scope.clone()
         }
         None => scope,
@@ -113,14 +110,14 @@ pub(super) async fn order(
         None
     } else {
         let audit = Audit {
-            uid: caller.uid,
+            uid: asker.caller.uid,
             why,
         };
         let ordered = service.store.order(&scope, &directive, body.until, audit);
         let given = ordered.await?;
         tracing::info!(
             given.order_id,
-            uid = caller.uid,
+            uid = asker.caller.uid,
             kind = directive.kind(),
             ?scope,
             "ordered"
@@ -141,18 +138,16 @@ pub(super) async fn order(
     (status = 200, body = OrderAnswer), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn end(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    body: Result<Json<OrderRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Json(body)): Checked<Json<OrderRequest>>,
 ) -> Result<Json<OrderAnswer>, ApiError> {
-    let Json(body) = body?;
     let why = reason(&body.why)?;
     if body.values.is_some() || body.until.is_some() {
         return Err(ApiError::bad_request(
             "what ends an order has neither values nor a date".into(),
         ));
     }
-    let scope = scope(&service, reader, body.scope).await?;
+    let scope = scope(&service, asker.reader, body.scope).await?;
     let kind = match body.kind {
         OrderKind::Pin => "pin",
         OrderKind::Freeze => "freeze",
@@ -166,7 +161,7 @@ pub(super) async fn end(
             "no {kind} of this scope is in force; `io-autotune orders` lists what is"
         ))
     })?;
-    may_end(reader, caller, &Given::of(ended))?;
+    may_end(asker.reader, asker.caller, &Given::of(ended))?;
     let scope = &ended.scope;
     let mut before = Vec::with_capacity(found.rows.len());
     for row in &found.rows {
@@ -176,13 +171,13 @@ pub(super) async fn end(
         None
     } else {
         let audit = Audit {
-            uid: caller.uid,
+            uid: asker.caller.uid,
             why,
         };
         let ended = service.store.end_order(scope, kind, audit).await?;
         tracing::info!(
             order_id = ended.map(|ended| ended.order_id),
-            uid = caller.uid,
+            uid = asker.caller.uid,
             kind,
             ?scope,
             "order ended"

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use io_autotune_protocol::{
     ErrorBody, Outcome, OutcomesAnswer, OutcomesRequest, is_account, is_hostlist,
 };
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
+use super::checked::Checked;
 use super::runs::is_exit_code;
 use super::{ApiError, Service};
 use crate::retry::retried;
@@ -24,9 +24,8 @@ const MOST_SECONDS: u64 = 100 * 366 * 86_400;
     (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn store(
     State(service): State<Arc<Service>>,
-    body: Result<Json<OutcomesRequest>, JsonRejection>,
+    Checked(Json(OutcomesRequest { cluster, outcomes })): Checked<Json<OutcomesRequest>>,
 ) -> Result<Json<OutcomesAnswer>, ApiError> {
-    let Json(OutcomesRequest { cluster, outcomes }) = body?;
     if !service
         .cluster(&cluster)?
         .sources
@@ -52,11 +51,10 @@ pub(super) async fn store(
             ApiError::bad_request(format!("the outcome of job {}: {problem}", outcome.job_id))
         })?;
     }
-    let words: Vec<_> = outcomes.iter().map(crate::slurm::word).collect();
     let recorded = retried(|| {
         service
             .store
-            .record_outcomes(Source::Jobcomp, &cluster, &words)
+            .record_outcomes(Source::Jobcomp, &cluster, &outcomes)
     })
     .await?;
     tracing::info!(
@@ -162,12 +160,9 @@ mod tests {
         validate(&outcome()).unwrap();
         for state in ["REQUEUED", "OUT_OF_MEMORY", "A_WORD_OF_SOME_LATER_SLURM"] {
             let outcome = Outcome {
+                job_id: 7,
                 state: state.into(),
-                started_at: None,
-                ended_at: None,
-                exit_code: None,
-                limit_seconds: None,
-                ..outcome()
+                ..Outcome::default()
             };
             validate(&outcome).unwrap();
         }

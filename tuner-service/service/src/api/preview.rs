@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
 use io_autotune_engine::Chosen;
 use io_autotune_model::{FindingKind, Objective};
@@ -12,6 +11,7 @@ use io_autotune_protocol::{
 };
 use io_autotune_store::{StudyFilter, StudyRow};
 
+use super::checked::Checked;
 use super::deciding::Asker;
 use super::summary;
 use super::{ApiError, Service};
@@ -30,9 +30,8 @@ const STUDIES_SHOWN: usize = 2;
 pub(super) async fn preview(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    body: Result<Json<PreviewRequest>, JsonRejection>,
+    Checked(Json(PreviewRequest { request })): Checked<Json<PreviewRequest>>,
 ) -> Result<Json<PreviewAnswer>, ApiError> {
-    let Json(PreviewRequest { request }) = body?;
     request.validate()?;
     // It is not known which cluster the job will be of.
     if service

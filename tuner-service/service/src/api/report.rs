@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{self, State};
 use io_autotune_protocol::{ErrorBody, ReportFile, ReportFileName};
 use serde::{Deserialize, Serialize};
 
+use super::checked::Checked;
 use super::{ApiError, Service};
 
 /// Bytes. The answer is held in memory and signed.
@@ -27,9 +27,8 @@ pub(crate) struct ReportConfig {
     (status = 200, body = ReportFile), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn file(
     State(service): State<Arc<Service>>,
-    file: Result<extract::Path<ReportFileName>, PathRejection>,
+    Checked(extract::Path(file)): Checked<extract::Path<ReportFileName>>,
 ) -> Result<Json<ReportFile>, ApiError> {
-    let extract::Path(file) = file?;
     let Some(directory) = &service.report.directory else {
         return Err(ApiError::no_report(
             "the service serves no report: [report] directory of service.toml names none",

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
+use io_autotune_model::Removed;
 use io_autotune_protocol::{ErrorBody, RetentionAnswer, RetentionRequest};
-use io_autotune_store::{Audit, LEAST_DAYS, Removed};
+use io_autotune_store::{Audit, LEAST_DAYS};
 use tokio::time::Instant;
 
+use super::checked::Checked;
 use super::studies::reason;
 use super::{ApiError, Service};
 use crate::access::Caller;
@@ -25,9 +26,8 @@ const FOR: Duration = Duration::from_secs(5);
 pub(super) async fn remove(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    body: Result<Json<RetentionRequest>, JsonRejection>,
+    Checked(Json(body)): Checked<Json<RetentionRequest>>,
 ) -> Result<Json<RetentionAnswer>, ApiError> {
-    let Json(body) = body?;
     let days = match body.older_than_days.or(service.retention.days) {
         Some(days) if (LEAST_DAYS..=MOST_DAYS).contains(&days) => days,
         Some(days) => {
@@ -43,8 +43,12 @@ pub(super) async fn remove(
         }
     };
     if body.dry_run {
-        let would = service.store.would_remove(days).await?;
-        return Ok(Json(answer(days, &would, false)));
+        let removed = service.store.would_remove(days).await?;
+        return Ok(Json(RetentionAnswer {
+            older_than_days: days,
+            removed,
+            more: false,
+        }));
     }
     let audit = Audit {
         uid: caller.uid,
@@ -67,19 +71,9 @@ pub(super) async fn remove(
         reports = sum.reports,
         "old runs removed"
     );
-    Ok(Json(answer(days, &sum, more)))
-}
-
-fn answer(older_than_days: u32, removed: &Removed, more: bool) -> RetentionAnswer {
-    RetentionAnswer {
-        older_than_days,
-        runs: removed.runs,
-        judgements: removed.judgements,
-        reports: removed.reports,
-        outcomes: removed.outcomes,
-        trimmed: removed.trimmed,
-        from: removed.from,
-        to: removed.to,
+    Ok(Json(RetentionAnswer {
+        older_than_days: days,
+        removed: sum,
         more,
-    }
+    }))
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::{Epoch, Parametrization};
 use io_autotune_model::Objective;
@@ -17,10 +16,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::checked::Checked;
 use super::deciding::Asker;
 use super::summary;
 use super::{ApiError, Service};
-use crate::access::Caller;
 use crate::assess;
 use crate::decide::restricted;
 use crate::reader::Reader;
@@ -52,12 +51,10 @@ pub(super) struct StudyQuery {
 #[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    query: Result<Query<StudyQuery>, QueryRejection>,
+    asker: Asker,
+    Checked(Query(query)): Checked<Query<StudyQuery>>,
 ) -> Result<Json<Vec<StudySummary>>, ApiError> {
-    let Query(query) = query?;
-    let Some(seen) = service.access.seen(reader).of(query.uid) else {
+    let Some(seen) = service.access.seen(asker.reader).of(query.uid) else {
         return Ok(Json(Vec::new()));
     };
     let filter = StudyFilter {
@@ -71,7 +68,6 @@ pub(super) async fn list(
         after: query.after,
         limit: Some(query.limit.unwrap_or(STUDIES_PAGE).min(STUDIES_PAGE).into()),
     };
-    let asker = Asker { reader, caller };
     Ok(Json(summary::studies(&service, asker, &filter).await?))
 }
 
@@ -81,13 +77,10 @@ pub(super) async fn list(
     responses((status = 200, body = StudyDetail), (status = 404, body = ErrorBody)))]
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
 ) -> Result<Json<StudyDetail>, ApiError> {
-    let Path(study_id) = path?;
-    let row = one_row(&service, reader, study_id).await?;
-    let asker = Asker { reader, caller };
+    let row = one_row(&service, asker.reader, study_id).await?;
     Ok(Json(summary::study_detail(&service, asker, row).await?))
 }
 
@@ -97,22 +90,19 @@ pub(super) async fn show(
     responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn pin(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<PinRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<PinRequest>>,
 ) -> Result<Json<StudySummary>, ApiError> {
-    let Path(study_id) = path?;
-    let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
+    let steering = Steering::of(&service, asker, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     later(body.until)?;
     let pinned = service
         .store
-        .pin(study_id, &parametrization, body.until, audit);
+        .pin(study_id, &parametrization, body.until, steering.audit);
     let line = pinned.await?;
-    tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
-    steered(&service, Asker { reader, caller }, study_id, &study, line).await
+    tracing::info!(study_id, uid = asker.caller.uid, %parametrization, "study pinned");
+    steering.shown(line).await
 }
 
 async fn parametrization(
@@ -148,21 +138,18 @@ async fn parametrization(
     responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn unpin(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<WhyRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<WhyRequest>>,
 ) -> Result<Json<StudySummary>, ApiError> {
-    let Path(study_id) = path?;
-    let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    let Some(line) = service.store.unpin(study_id, audit).await? else {
+    let steering = Steering::of(&service, asker, study_id, &body.why).await?;
+    let Some(line) = service.store.unpin(study_id, steering.audit).await? else {
         return Err(ApiError::bad_request(format!(
             "study {study_id} has no pin of its own; `io-autotune status --study {study_id}` says what holds it"
         )));
     };
-    tracing::info!(study_id, uid = caller.uid, "study unpinned");
-    steered(&service, Asker { reader, caller }, study_id, &study, line).await
+    tracing::info!(study_id, uid = asker.caller.uid, "study unpinned");
+    steering.shown(line).await
 }
 
 /// Starts a study afresh in a new epoch, and removes a pin. History is kept.
@@ -171,17 +158,14 @@ pub(super) async fn unpin(
     responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn reset(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<WhyRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<WhyRequest>>,
 ) -> Result<Json<StudySummary>, ApiError> {
-    let Path(study_id) = path?;
-    let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    let Opened { epoch, line } = service.store.reset(study_id, audit).await?;
-    tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
-    steered(&service, Asker { reader, caller }, study_id, &study, line).await
+    let steering = Steering::of(&service, asker, study_id, &body.why).await?;
+    let Opened { epoch, line } = service.store.reset(study_id, steering.audit).await?;
+    tracing::info!(study_id, uid = asker.caller.uid, epoch, "study reset");
+    steering.shown(line).await
 }
 
 /// Gives a study another objective, in a new epoch. History and a pin are kept.
@@ -191,24 +175,23 @@ pub(super) async fn reset(
               (status = 422, body = ErrorBody)))]
 pub(super) async fn objective(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<ObjectiveRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<ObjectiveRequest>>,
 ) -> Result<Json<StudySummary>, ApiError> {
-    let Path(study_id) = path?;
-    let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
+    let steering = Steering::of(&service, asker, study_id, &body.why).await?;
     let objective = Objective::named(&body.objective, body.maximise)
         .map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let set = service.store.set_objective(study_id, &objective, audit);
+    let set = service
+        .store
+        .set_objective(study_id, &objective, steering.audit);
     let Some(Opened { epoch, line }) = set.await? else {
         return Err(ApiError::conflict(format!(
             "study {study_id} has this objective already: {objective}"
         )));
     };
-    tracing::info!(study_id, uid = caller.uid, epoch, %objective, "the study's objective is changed");
-    steered(&service, Asker { reader, caller }, study_id, &study, line).await
+    tracing::info!(study_id, uid = asker.caller.uid, epoch, %objective, "the study's objective is changed");
+    steering.shown(line).await
 }
 
 /// Says that a study's runs are one application's, however much they differ: it is tuned again.
@@ -217,34 +200,60 @@ pub(super) async fn objective(
     responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn accept(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<WhyRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<WhyRequest>>,
 ) -> Result<Json<StudySummary>, ApiError> {
-    let Path(study_id) = path?;
-    let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    let line = service.store.accept_mixed(study_id, audit).await?;
-    let uid = caller.uid;
+    let steering = Steering::of(&service, asker, study_id, &body.why).await?;
+    let line = service.store.accept_mixed(study_id, steering.audit).await?;
+    let uid = asker.caller.uid;
     tracing::info!(study_id, uid, "study accepted as one application's");
-    steered(&service, Asker { reader, caller }, study_id, &study, line).await
+    steering.shown(line).await
 }
 
-pub(super) async fn steering<'a>(
-    service: &Service,
-    caller: Caller,
-    reader: Reader,
+/// One study that is steered by who may.
+pub(super) struct Steering<'a> {
+    service: &'a Service,
+    asker: Asker,
     study_id: i64,
-    why: &'a str,
-) -> Result<(Audit<'a>, StudyKey), ApiError> {
-    let why = reason(why)?;
-    let found = one_row(service, reader, study_id).await?;
-    let audit = Audit {
-        uid: caller.uid,
-        why,
-    };
-    Ok((audit, key_of(found)))
+    pub(super) study: StudyKey,
+    pub(super) audit: Audit<'a>,
+}
+
+impl<'a> Steering<'a> {
+    pub(super) async fn of(
+        service: &'a Service,
+        asker: Asker,
+        study_id: i64,
+        why: &'a str,
+    ) -> Result<Self, ApiError> {
+        let why = reason(why)?;
+        let uid = asker.caller.uid;
+        Ok(Self {
+            service,
+            asker,
+            study_id,
+            study: key_of(one_row(service, asker.reader, study_id).await?),
+            audit: Audit { uid, why },
+        })
+    }
+
+    /// The study as it is then, with the line of the audit. Its snapshot is dropped and its findings
+    /// are renewed.
+    async fn shown(self, line: i64) -> Result<Json<StudySummary>, ApiError> {
+        let Self {
+            service,
+            asker,
+            study_id,
+            ..
+        } = self;
+        renew(service, study_id, &self.study).await;
+        let row = one_row(service, asker.reader, study_id).await?;
+        Ok(Json(StudySummary {
+            line: Some(line),
+            ..summary::study(service, asker, row).await?
+        }))
+    }
 }
 
 pub(super) fn key_of(row: StudyRow) -> StudyKey {
@@ -256,22 +265,6 @@ pub(super) fn key_of(row: StudyRow) -> StudyKey {
         accelerator: row.accelerator,
         context: row.context,
     }
-}
-
-/// After each steering: drops the study's snapshot and renews its findings.
-async fn steered(
-    service: &Service,
-    asker: Asker,
-    study_id: i64,
-    study: &StudyKey,
-    line: i64,
-) -> Result<Json<StudySummary>, ApiError> {
-    renew(service, study_id, study).await;
-    let row = one_row(service, asker.reader, study_id).await?;
-    Ok(Json(StudySummary {
-        line: Some(line),
-        ..summary::study(service, asker, row).await?
-    }))
 }
 
 pub(super) async fn renew(service: &Service, study_id: i64, study: &StudyKey) {

@@ -1,5 +1,6 @@
 //! Converts the store's rows to API answers.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use io_autotune_engine::{
 use io_autotune_model::{Assessment, Finding, FindingKind, Objective};
 use io_autotune_protocol::{
     BegunFrom, Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
-    OrderSummary, PinSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
+    OrderSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
     SharingSummary, StudyDetail, StudySummary, TestedSummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
@@ -20,8 +21,8 @@ use serde_json::Value;
 use crate::api::deciding::{Asker, deciding, differences};
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::{heard_by, restricted, sources_of};
-use crate::heard::Hearing;
+use crate::decide::{heard_by, of_history, sources_of};
+use crate::heard::{Heard, Hearing};
 use crate::plain;
 use crate::reader::Reader;
 
@@ -47,25 +48,35 @@ pub(crate) async fn study(
     row: StudyRow,
 ) -> Result<StudySummary, ApiError> {
     let state = service.store.study_state(row.study_id).await?;
+    study_of(service, asker, row, &state, &heard_by(&state)).await
+}
+
+async fn study_of(
+    service: &Service,
+    asker: Asker,
+    row: StudyRow,
+    state: &StudyState,
+    heard: &Heard<'_>,
+) -> Result<StudySummary, ApiError> {
     let runs = service
         .store
         .compared_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
-    let restricted = restricted(&state);
+    let restricted = of_history(state, Cow::Borrowed(&heard.history));
     let history = restricted.history();
     let surrogates = service.surrogates.of(state.epoch_id);
-    let (_, sources) = sources_of(&state, &service.settings, Some(&service.surrogates));
+    let (_, sources) = sources_of(state, &service.settings, Some(&service.surrogates));
     let prior = surrogates.prior(restricted.space(), &sources);
     let epoch = Epoch::restricted(&restricted, &service.settings, state.seed)
         .with_outlook(state.outlook)
         .with_cache(&surrogates)
         .with_prior(prior.as_ref());
     let phase = epoch.phase(history, &state.pending);
-    let assessment = assess::of(&service.store, &service.settings, &state).await?;
-    let mut warnings = warnings(&state, &epoch, history, &assessment, phase);
+    let assessment = assess::of(&service.store, &service.settings, state).await?;
+    let mut warnings = warnings(state, &epoch, history, &assessment, phase);
     warnings.extend(
-        chosen(service, &row, &state).map(|chosen| match chosen.instead {
+        chosen(service, &row, state).map(|chosen| match chosen.instead {
             Some(_) => format!("Jobs that name no accelerator get {chosen}."),
             None => format!("{chosen}."),
         }),
@@ -124,8 +135,8 @@ pub(crate) async fn study(
         history,
         &row.context,
     );
-    let decided_by = deciding(service, asker, &row, &state).await?;
-    let sharing = sharing(service, &row.application, &state);
+    let decided_by = deciding(service, asker, &row, state).await?;
+    let sharing = sharing(service, &row.application, state, heard.hearing);
     // What a user names so counts all the same.
     let nameless = row.counted == 0
         && row.not_counted > 0
@@ -167,15 +178,8 @@ pub(crate) async fn study(
             .unwrap_or_default(),
         recommended,
         why,
-        pin: row.pin.map(|pin| PinSummary {
-            parametrization: pin.parametrization,
-            uid: pin.uid,
-            user: pin.user,
-            at: pin.at,
-            why: pin.why,
-            until: pin.until,
-        }),
-        ordered: ordered(&state).map(str::to_owned),
+        pin: row.pin,
+        ordered: ordered(state).map(str::to_owned),
         decided_by,
         line: None,
         regret: Some(regret),
@@ -188,9 +192,14 @@ pub(crate) async fn study(
 }
 
 /// Whom a study hears; no names unless the site shows them.
-fn sharing(service: &Service, application: &str, state: &StudyState) -> Option<SharingSummary> {
+fn sharing(
+    service: &Service,
+    application: &str,
+    state: &StudyState,
+    hearing: Option<Hearing>,
+) -> Option<SharingSummary> {
     let by = state.share.clone()?;
-    let (together, why) = match heard_by(state).hearing {
+    let (together, why) = match hearing {
         Some(Hearing::Together { .. }) => (true, String::new()),
         Some(Hearing::Differs) => {
             let why = "tuning serves these runs otherwise than the others': each has its own";
@@ -314,11 +323,12 @@ pub(crate) async fn study_detail(
     asker: Asker,
     row: StudyRow,
 ) -> Result<StudyDetail, ApiError> {
-    let study = study(service, asker, row).await?;
-    let state = service.store.study_state(study.study_id).await?;
+    let state = service.store.study_state(row.study_id).await?;
+    let heard = heard_by(&state);
+    let study = study_of(service, asker, row, &state, &heard).await?;
     let quarantined = &study.quarantined;
-    let known = heard_by(&state).history;
-    let mut tested: Vec<TestedSummary> = known
+    let mut tested: Vec<TestedSummary> = heard
+        .history
         .tested
         .iter()
         .map(|tested| TestedSummary {
@@ -338,7 +348,7 @@ pub(crate) async fn study_detail(
         one.elapsed = one.elapsed.map(|known| told(&state.objective, known));
     }
     let surrogates = service.surrogates.of(state.epoch_id);
-    let restricted = restricted(&state);
+    let restricted = of_history(&state, Cow::Borrowed(&heard.history));
     let epoch =
         Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
     let importance = importance(epoch.importance(restricted.history()), restricted.space());

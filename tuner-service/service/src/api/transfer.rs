@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -17,6 +16,7 @@ use io_autotune_store::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::checked::Checked;
 use super::studies::{one_row, reason, renew};
 use super::{ApiError, Service};
 use crate::access::Caller;
@@ -37,11 +37,9 @@ pub(super) struct ExportQuery {
 pub(super) async fn export(
     State(service): State<Arc<Service>>,
     Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    query: Result<Query<ExportQuery>, QueryRejection>,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Query(query)): Checked<Query<ExportQuery>>,
 ) -> Result<Json<ExportPage>, ApiError> {
-    let Path(study_id) = path?;
-    let Query(query) = query?;
     let from = query.after.map(|text| text.parse::<Cursor>()).transpose();
     let from = from.map_err(|error| ApiError::bad_request(error.to_string()))?;
     one_row(&service, reader, study_id).await?;
@@ -67,11 +65,10 @@ pub(super) async fn export(
 pub(super) async fn chunk(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    path: Result<Path<String>, PathRejection>,
-    body: Result<Json<ImportChunk>, JsonRejection>,
+    Checked(Path(upload)): Checked<Path<String>>,
+    Checked(Json(body)): Checked<Json<ImportChunk>>,
 ) -> Result<Json<ImportAnswer>, ApiError> {
-    let upload = upload(path)?;
-    let Json(body) = body?;
+    let upload = checked_name(upload)?;
     if body.place >= IMPORT_CHUNKS || body.text.len() > IMPORT_CHUNK || body.text.is_empty() {
         return Err(ApiError::bad_request(format!(
             "a file has at most {IMPORT_CHUNKS} pieces of at most {IMPORT_CHUNK} bytes each: import fewer studies at once"
@@ -103,11 +100,10 @@ pub(super) async fn chunk(
 pub(super) async fn end(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    path: Result<Path<String>, PathRejection>,
-    body: Result<Json<ImportRequest>, JsonRejection>,
+    Checked(Path(upload)): Checked<Path<String>>,
+    Checked(Json(body)): Checked<Json<ImportRequest>>,
 ) -> Result<Json<ImportAnswer>, ApiError> {
-    let upload = upload(path)?;
-    let Json(body) = body?;
+    let upload = checked_name(upload)?;
     let audit = Audit {
         uid: caller.uid,
         why: reason(&body.why)?,
@@ -172,8 +168,7 @@ fn shown(one: Imported, dry_run: bool) -> ImportedStudy {
 }
 
 /// The name of an upload, which is a nonce's.
-fn upload(path: Result<Path<String>, PathRejection>) -> Result<String, ApiError> {
-    let Path(text) = path?;
+fn checked_name(text: String) -> Result<String, ApiError> {
     match Nonce::parse(&text.to_ascii_lowercase()) {
         Ok(name) if name.as_str() == text => Ok(text),
         _ => Err(ApiError::bad_request(
@@ -196,9 +191,9 @@ mod tests {
     #[test]
     fn an_upload_has_a_name_that_nobody_guesses() {
         let name = "0123456789abcdef0123456789abcdef".to_owned();
-        assert_eq!(upload(Ok(Path(name.clone()))).unwrap(), name);
+        assert_eq!(checked_name(name.clone()).unwrap(), name);
         for bad in ["", "7", &name.to_uppercase(), &format!("{name}0")] {
-            assert!(upload(Ok(Path(bad.to_owned()))).is_err(), "{bad}");
+            assert!(checked_name(bad.to_owned()).is_err(), "{bad}");
         }
     }
 }

@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::Json;
 use axum::extract::{Path, State};
-use axum::{Extension, Json};
 use io_autotune_engine::{Epoch, Parametrization, Settings, Space, carried_parametrization};
 use io_autotune_model::Objective;
 use io_autotune_protocol::{ErrorBody, StudySummary, WarmStartAnswer, WarmStartRequest};
 use io_autotune_store::{StudyState, WarmStart};
 
+use super::checked::Checked;
 use super::deciding::{Asker, differences};
-use super::studies::{one_row, renew, steering};
+use super::studies::{Steering, one_row, renew};
 use super::{ApiError, Service, summary};
-use crate::access::Caller;
 use crate::decide::restricted;
-use crate::reader::Reader;
 
 /// Opens an epoch of a study that begins with what another study of its accelerator ranks best. Its
 /// times stay where they are: they are another application's.
@@ -25,15 +23,12 @@ use crate::reader::Reader;
               (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn begin(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
-    Extension(reader): Extension<Reader>,
-    path: Result<Path<i64>, PathRejection>,
-    body: Result<Json<WarmStartRequest>, JsonRejection>,
+    asker: Asker,
+    Checked(Path(study_id)): Checked<Path<i64>>,
+    Checked(Json(body)): Checked<Json<WarmStartRequest>>,
 ) -> Result<Json<WarmStartAnswer>, ApiError> {
-    let Path(study_id) = path?;
-    let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    let other = one_row(&service, reader, body.from).await?;
+    let Steering { study, audit, .. } = Steering::of(&service, asker, study_id, &body.why).await?;
+    let other = one_row(&service, asker.reader, body.from).await?;
     if body.from == study_id {
         return Err(ApiError::bad_request(format!(
             "study {study_id} cannot begin with what it has learnt itself: name another study"
@@ -63,7 +58,7 @@ pub(super) async fn begin(
         let opened = begun?;
         tracing::info!(
             study_id,
-            uid = caller.uid,
+            uid = asker.caller.uid,
             from = body.from,
             opened.epoch,
             "study warm-started"
@@ -72,8 +67,7 @@ pub(super) async fn begin(
         let state = service.store.study_state(study_id).await?;
         (Some(opened), state.inherited, state.space)
     };
-    let row = one_row(&service, reader, study_id).await?;
-    let asker = Asker { reader, caller };
+    let row = one_row(&service, asker.reader, study_id).await?;
     Ok(Json(WarmStartAnswer {
         study: StudySummary {
             line: opened.map(|opened| opened.line),

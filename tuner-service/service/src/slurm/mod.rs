@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use io_autotune_protocol::Outcome;
-use io_autotune_store::{OutcomeReport, Source};
+use io_autotune_store::Source;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -281,22 +281,6 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn tell_suspension(&self) -> bool {
         self.names.iter().copied().any(tells_suspension)
-    }
-}
-
-pub(crate) fn word(outcome: &Outcome) -> OutcomeReport {
-    OutcomeReport {
-        job_id: outcome.job_id,
-        state: outcome.state.clone(),
-        exit_code: outcome.exit_code.clone(),
-        restart_count: outcome.restart_count,
-        started_at: outcome.started_at,
-        ended_at: outcome.ended_at,
-        suspended_seconds: outcome.suspended_seconds,
-        limit_seconds: outcome.limit_seconds,
-        account: outcome.account.clone(),
-        uid: outcome.uid,
-        node_list: outcome.node_list.clone(),
     }
 }
 

@@ -108,15 +108,10 @@ impl<'a> Listed<'a> {
             return Some(Outcome {
                 job_id: self.job_id,
                 state: END_OF_A_LAUNCH_PUT_BACK.to_owned(),
-                exit_code: None,
                 restart_count: Some(restart_count),
-                started_at: None,
-                ended_at: None,
-                suspended_seconds: None,
-                limit_seconds: None,
                 account: self.account.map(str::to_owned),
                 uid: self.uid,
-                node_list: None,
+                ..Outcome::default()
             });
         }
         let ended = self.restart_count == restart_count && is_end(self.state);

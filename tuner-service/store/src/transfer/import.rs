@@ -643,9 +643,8 @@ impl<'a> Importer<'a> {
         let mut placed = Vec::with_capacity(runs.len());
         for run in &runs {
             let launch = run.launch();
-            let (run_id, epoch_id) = *ids.get(&launch).ok_or(StoreError::Invariant {
-                transaction: NAME,
-                problem: "a run that was written is not there".into(),
+            let (run_id, epoch_id) = *ids.get(&launch).ok_or_else(|| {
+                StoreError::invariant(NAME, "a run that was written is not there")
             })?;
             placed.push((launch, run_id));
             let owned = json!({ "run_id": run_id, "epoch_id": epoch_id, "cluster": run.cluster,
@@ -663,10 +662,10 @@ impl<'a> Importer<'a> {
         for (launch, run_id) in placed {
             // The engine reads the order of runs from their ids.
             if open.runs.last().is_some_and(|last| *last >= run_id) {
-                return Err(StoreError::Invariant {
-                    transaction: NAME,
-                    problem: "runs were written in another order than the file's".into(),
-                }
+                return Err(StoreError::invariant(
+                    NAME,
+                    "runs were written in another order than the file's",
+                )
                 .into());
             }
             open.runs.push(run_id);

@@ -1,10 +1,10 @@
 //! The assessment of a study is kept with it, and its runs come in the order of their starts.
 
 use io_autotune_model::{Assessment, Gain, GainVerdict, Parametrization, Phase, Role};
-use io_autotune_store::{Assessing, Store, Verdict};
+use io_autotune_store::{Assessing, Store};
 use serde_json::{Value, json};
 
-use crate::support::{Report, Start, decision, in_database, point, say};
+use crate::support::{Database, Report, Start, by, counted, decision, point, say};
 
 /// Starts a settled run, and reports it.
 async fn run(store: &Store, job_id: u32, given: &Parametrization) -> i64 {
@@ -20,13 +20,6 @@ async fn run(store: &Store, job_id: u32, given: &Parametrization) -> i64 {
     report.deliver(store).await.unwrap();
     say(store, job_id, "COMPLETED").await;
     started.run_id
-}
-
-fn counted(parametrization: Parametrization) -> Verdict {
-    Verdict::Counted {
-        parametrization,
-        why: "Slurm says COMPLETED".into(),
-    }
 }
 
 fn said(epoch: i32, reason: &str) -> Assessment {
@@ -56,171 +49,156 @@ fn said(epoch: i32, reason: &str) -> Assessment {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_judged() {
-    in_database(|database| async move {
-        let store = database.store(4);
-        let mut runs = Vec::new();
-        for job_id in 1..=3 {
-            runs.push(run(&store, job_id, &point(3)).await);
-        }
-        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
-        let epoch_id = store.study_state(study_id).await.unwrap().epoch_id;
-        let entered = async || {
-            let mut assessing = store.assess(study_id).await.unwrap();
-            let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
-            runs.into_iter()
-                .map(|run| (run.run_id, run.counts.map(|counts| counts.value)))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(entered().await, []);
-        // The second one ended first: it waits for the first one.
-        store
-            .judge_run(runs[1], 2, &counted(point(3)))
-            .await
-            .unwrap();
-        assert_eq!(entered().await, []);
-        store
-            .judge_run(runs[0], 2, &counted(point(3)))
-            .await
-            .unwrap();
-        let two = [(runs[0], Some(1.0)), (runs[1], Some(2.0))];
-        assert_eq!(entered().await, two);
-        // What gave up its place holds nothing back, and counts for nothing before it is judged.
-        store.release_run(runs[2]).await.unwrap();
-        assert_eq!(entered().await[2], (runs[2], None));
+    let database = Database::new().await;
+    let store = database.store(4);
+    let mut runs = Vec::new();
+    for job_id in 1..=3 {
+        runs.push(run(&store, job_id, &point(3)).await);
+    }
+    let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+    let epoch_id = store.study_state(study_id).await.unwrap().epoch_id;
+    let entered = async || {
         let mut assessing = store.assess(study_id).await.unwrap();
-        let rest = assessing.runs_after(epoch_id, runs[1]).await.unwrap();
-        assert_eq!(rest.len(), 1);
-        assert_eq!(
-            (rest[0].role, rest[0].phase),
-            (Role::Settled, Phase::Settled)
-        );
-    })
-    .await;
+        let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
+        runs.into_iter()
+            .map(|run| (run.run_id, run.counts.map(|counts| counts.value)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(entered().await, []);
+    // The second one ended first: it waits for the first one.
+    store
+        .judge_run(runs[1], 2, &counted(point(3)))
+        .await
+        .unwrap();
+    assert_eq!(entered().await, []);
+    store
+        .judge_run(runs[0], 2, &counted(point(3)))
+        .await
+        .unwrap();
+    let two = [(runs[0], Some(1.0)), (runs[1], Some(2.0))];
+    assert_eq!(entered().await, two);
+    // What gave up its place holds nothing back, and counts for nothing before it is judged.
+    store.release_run(runs[2]).await.unwrap();
+    assert_eq!(entered().await[2], (runs[2], None));
+    let mut assessing = store.assess(study_id).await.unwrap();
+    let rest = assessing.runs_after(epoch_id, runs[1]).await.unwrap();
+    assert_eq!(rest.len(), 1);
+    assert_eq!(
+        (rest[0].role, rest[0].phase),
+        (Role::Settled, Phase::Settled)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_run_meets_how_others_fared_before_its_start() {
-    in_database(|database| async move {
-        let store = database.store(4);
-        // One after the other: the third one sees no record, since none has been made.
-        for job_id in 1..=4 {
-            if job_id == 4 {
-                store.record_surroundings().await.unwrap();
-                // Nothing more so soon.
-                store.record_surroundings().await.unwrap();
-            }
-            let run_id = run(&store, job_id, &point(3)).await;
-            let verdict = counted(point(3));
-            store.judge_run(run_id, 2, &verdict).await.unwrap();
+    let database = Database::new().await;
+    let store = database.store(4);
+    // One after the other: the third one sees no record, since none has been made.
+    for job_id in 1..=4 {
+        if job_id == 4 {
+            store.record_surroundings().await.unwrap();
+            // Nothing more so soon.
+            store.record_surroundings().await.unwrap();
         }
-        let kept = database.number("select count(*) from surroundings").await;
-        assert_eq!(kept, 1);
-        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
-        let epoch_id = store.study_state(study_id).await.unwrap().epoch_id;
-        let mut assessing = store.assess(study_id).await.unwrap();
-        let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
-        let slowness: Vec<f64> = runs.iter().map(|run| run.slowness).collect();
-        // Of 1, 2 and 3 s the middle one, against their mean log, for three runs halved.
-        let expected = (2.0_f64.ln() - 6.0_f64.ln() / 3.0) / 2.0;
-        assert_eq!(slowness[..3], [0.0; 3]);
-        assert!((slowness[3] - expected).abs() < 1e-12, "{slowness:?}");
-    })
-    .await;
+        let run_id = run(&store, job_id, &point(3)).await;
+        let verdict = counted(point(3));
+        store.judge_run(run_id, 2, &verdict).await.unwrap();
+    }
+    let kept = database.number("select count(*) from surroundings").await;
+    assert_eq!(kept, 1);
+    let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+    let epoch_id = store.study_state(study_id).await.unwrap().epoch_id;
+    let mut assessing = store.assess(study_id).await.unwrap();
+    let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
+    let slowness: Vec<f64> = runs.iter().map(|run| run.slowness).collect();
+    // Of 1, 2 and 3 s the middle one, against their mean log, for three runs halved.
+    let expected = (2.0_f64.ln() - 6.0_f64.ln() / 3.0) / 2.0;
+    assert_eq!(slowness[..3], [0.0; 3]);
+    assert!((slowness[3] - expected).abs() < 1e-12, "{slowness:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
-    in_database(|database| async move {
-        let store = database.store(4);
-        let run_id = run(&store, 1, &point(3)).await;
-        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
-        assert_eq!(store.assessment(study_id).await.unwrap(), None);
-        assert!(store.unassessed(10).await.unwrap().is_empty());
-        store
-            .judge_run(run_id, 2, &counted(point(3)))
-            .await
-            .unwrap();
-        // A verdict of before assessments were kept.
-        let unassessed = store.unassessed(10).await.unwrap();
-        assert_eq!(unassessed, [study_id]);
+    let database = Database::new().await;
+    let store = database.store(4);
+    let run_id = run(&store, 1, &point(3)).await;
+    let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+    assert_eq!(store.assessment(study_id).await.unwrap(), None);
+    assert!(store.unassessed(10).await.unwrap().is_empty());
+    store
+        .judge_run(run_id, 2, &counted(point(3)))
+        .await
+        .unwrap();
+    // A verdict of before assessments were kept.
+    let unassessed = store.unassessed(10).await.unwrap();
+    assert_eq!(unassessed, [study_id]);
 
-        let mut assessing = store.assess(study_id).await.unwrap();
-        let [kept] = &assessing.evidence().await.unwrap()[..] else {
-            panic!("one epoch");
-        };
-        assert!(kept.own.is_none() && kept.judged.is_none());
-        assert_eq!(assessing.assessment().await.unwrap(), None);
-        let (epoch_id, evidence) = (kept.epoch_id, json!({ "through": run_id }));
-        write(&mut assessing, epoch_id, &evidence, "dropped").await;
-        drop(assessing);
-        assert_eq!(store.assessment(study_id).await.unwrap(), None);
+    let mut assessing = store.assess(study_id).await.unwrap();
+    let [kept] = &assessing.evidence().await.unwrap()[..] else {
+        panic!("one epoch");
+    };
+    assert!(kept.own.is_none() && kept.judged.is_none());
+    assert_eq!(assessing.assessment().await.unwrap(), None);
+    let (epoch_id, evidence) = (kept.epoch_id, json!({ "through": run_id }));
+    write(&mut assessing, epoch_id, &evidence, "dropped").await;
+    drop(assessing);
+    assert_eq!(store.assessment(study_id).await.unwrap(), None);
 
-        let mut assessing = store.assess(study_id).await.unwrap();
-        write(&mut assessing, epoch_id, &evidence, "kept").await;
-        assessing.commit().await.unwrap();
-        assert_eq!(
-            store.assessment(study_id).await.unwrap(),
-            Some(said(1, "kept"))
-        );
-        assert!(store.unassessed(10).await.unwrap().is_empty());
+    let mut assessing = store.assess(study_id).await.unwrap();
+    write(&mut assessing, epoch_id, &evidence, "kept").await;
+    assessing.commit().await.unwrap();
+    assert_eq!(
+        store.assessment(study_id).await.unwrap(),
+        Some(said(1, "kept"))
+    );
+    assert!(store.unassessed(10).await.unwrap().is_empty());
 
-        // The next epoch begins with nothing of its own, and knows its parent's.
-        let audit = io_autotune_store::Audit {
-            uid: 0,
-            why: "test",
-        };
-        store.reset(study_id, audit).await.unwrap();
-        let mut assessing = store.assess(study_id).await.unwrap();
-        let [kept] = &assessing.evidence().await.unwrap()[..] else {
-            panic!("one epoch");
-        };
-        assert_eq!(
-            (kept.epoch, &kept.own, &kept.parent),
-            (2, &None, &Some(evidence))
-        );
-        let earlier = assessing.assessment().await.unwrap();
-        assert_eq!(earlier, Some(said(1, "kept")));
-    })
-    .await;
+    // The next epoch begins with nothing of its own, and knows its parent's.
+    let audit = by(0, "test");
+    store.reset(study_id, audit).await.unwrap();
+    let mut assessing = store.assess(study_id).await.unwrap();
+    let [kept] = &assessing.evidence().await.unwrap()[..] else {
+        panic!("one epoch");
+    };
+    assert_eq!(
+        (kept.epoch, &kept.own, &kept.parent),
+        (2, &None, &Some(evidence))
+    );
+    let earlier = assessing.assessment().await.unwrap();
+    assert_eq!(earlier, Some(said(1, "kept")));
 }
 
 /// A database of before evidence was kept: each epoch has its own space, and numbers its comparisons
 /// on from its parent's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn earlier_epochs_without_evidence_come_first_each_with_its_own_default() {
-    in_database(|database| async move {
-        let store = database.store(4);
-        let run_id = run(&store, 1, &point(3)).await;
-        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
-        store
-            .judge_run(run_id, 2, &counted(point(3)))
-            .await
-            .unwrap();
-        let audit = io_autotune_store::Audit {
-            uid: 0,
-            why: "test",
-        };
-        store.reset(study_id, audit).await.unwrap();
-        let mut connection = database.connect().await;
-        let other =
-            "update epochs set space = jsonb_set(space, '{0,default}', '7') where ordinal = 2";
-        sqlx::query(other).execute(&mut connection).await.unwrap();
-        let defaults = async || {
-            let mut assessing = store.assess(study_id).await.unwrap();
-            let kept = assessing.evidence().await.unwrap();
-            let kept = kept.into_iter().map(|one| (one.epoch, one.default));
-            kept.collect::<Vec<_>>()
-        };
-        let both = defaults().await;
-        assert_eq!((both[0].0, both[1].0, both.len()), (1, 2, 2));
-        assert_ne!(both[0].1, both[1].1);
+    let database = Database::new().await;
+    let store = database.store(4);
+    let run_id = run(&store, 1, &point(3)).await;
+    let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+    store
+        .judge_run(run_id, 2, &counted(point(3)))
+        .await
+        .unwrap();
+    let audit = by(0, "test");
+    store.reset(study_id, audit).await.unwrap();
+    let mut connection = database.connect().await;
+    let other = "update epochs set space = jsonb_set(space, '{0,default}', '7') where ordinal = 2";
+    sqlx::query(other).execute(&mut connection).await.unwrap();
+    let defaults = async || {
         let mut assessing = store.assess(study_id).await.unwrap();
-        let first = assessing.evidence().await.unwrap()[0].epoch_id;
-        write(&mut assessing, first, &json!({}), "kept").await;
-        assessing.commit().await.unwrap();
-        assert_eq!(defaults().await, both[1..]);
-    })
-    .await;
+        let kept = assessing.evidence().await.unwrap();
+        let kept = kept.into_iter().map(|one| (one.epoch, one.default));
+        kept.collect::<Vec<_>>()
+    };
+    let both = defaults().await;
+    assert_eq!((both[0].0, both[1].0, both.len()), (1, 2, 2));
+    assert_ne!(both[0].1, both[1].1);
+    let mut assessing = store.assess(study_id).await.unwrap();
+    let first = assessing.evidence().await.unwrap()[0].epoch_id;
+    write(&mut assessing, first, &json!({}), "kept").await;
+    assessing.commit().await.unwrap();
+    assert_eq!(defaults().await, both[1..]);
 }
 
 async fn write(assessing: &mut Assessing, epoch_id: i64, evidence: &Value, because: &str) {

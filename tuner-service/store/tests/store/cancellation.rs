@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{Audit, Store, StoreError, Verdict};
+use io_autotune_store::{Store, StoreError};
 use sqlx::Connection;
 
 use crate::support::{
-    Database, Random, Report, Start, at_least_once_within, decision, dropped_after, in_database,
+    Database, Random, Report, Start, at_least_once_within, by, counted, decision, dropped_after,
     launch, point,
 };
 
@@ -85,135 +85,118 @@ async fn dropped_everywhere<T>(
 
 #[tokio::test]
 async fn a_start_can_be_dropped_anywhere() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        dropped_everywhere(&database, &store, async |job_id| {
-            Start::of(job_id)
-                .ask(&store, |_| decision(Phase::Search, Role::Search, point(2)))
-                .await
-        })
-        .await;
-        // A dropped start was stored or was not; asked again, it is there, and once.
-        for job_id in 1..=CALLS {
-            Start::of(job_id).search(&store, point(3)).await;
-        }
-        let started = "select count(*) from runs where job_id <= 60";
-        assert_eq!(database.number(started).await, i64::from(CALLS));
+    let database = Database::new().await;
+    let store = database.store(1);
+    dropped_everywhere(&database, &store, async |job_id| {
+        Start::of(job_id)
+            .ask(&store, |_| decision(Phase::Search, Role::Search, point(2)))
+            .await
     })
     .await;
+    // A dropped start was stored or was not; asked again, it is there, and once.
+    for job_id in 1..=CALLS {
+        Start::of(job_id).search(&store, point(3)).await;
+    }
+    let started = "select count(*) from runs where job_id <= 60";
+    assert_eq!(database.number(started).await, i64::from(CALLS));
 }
 
 #[tokio::test]
 async fn a_finish_can_be_dropped_anywhere_and_delivered_again() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        // The even jobs were never started.
-        for job_id in (1..=CALLS).step_by(2) {
-            Start::of(job_id).search(&store, point(2)).await;
-        }
-        dropped_everywhere(&database, &store, async |job_id| {
-            Report::of(job_id).deliver(&store).await
-        })
-        .await;
-        for job_id in 1..=CALLS {
-            Report::of(job_id).deliver(&store).await.unwrap();
-        }
-        let once = "select count(*) from runs r where job_id <= 60 and elapsed = 10
-                    and (select count(*) from reports p where p.run_id = r.id) = 1";
-        assert_eq!(database.number(once).await, i64::from(CALLS));
+    let database = Database::new().await;
+    let store = database.store(1);
+    // The even jobs were never started.
+    for job_id in (1..=CALLS).step_by(2) {
+        Start::of(job_id).search(&store, point(2)).await;
+    }
+    dropped_everywhere(&database, &store, async |job_id| {
+        Report::of(job_id).deliver(&store).await
     })
     .await;
+    for job_id in 1..=CALLS {
+        Report::of(job_id).deliver(&store).await.unwrap();
+    }
+    let once = "select count(*) from runs r where job_id <= 60 and elapsed = 10
+                    and (select count(*) from reports p where p.run_id = r.id) = 1";
+    assert_eq!(database.number(once).await, i64::from(CALLS));
 }
 
 #[tokio::test]
 async fn a_verdict_can_be_dropped_anywhere_and_counts_once() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        let mut run_ids = Vec::new();
-        for job_id in 1..=CALLS {
-            run_ids.push(launch(&store, job_id, point(2), 5.0).await);
-        }
-        let verdict = Verdict::Counted {
-            parametrization: point(2),
-            why: "Slurm says COMPLETED".into(),
-        };
-        dropped_everywhere(&database, &store, async |place| {
-            store
-                .judge_run(run_ids[place as usize - 1], 2, &verdict)
-                .await
-        })
-        .await;
-        for run_id in &run_ids {
-            store.judge_run(*run_id, 2, &verdict).await.unwrap();
-        }
-        let cached =
-            "select t.count * 1000 + e.total from tested t join epochs e on e.id = t.epoch_id";
-        assert_eq!(database.number(cached).await, 60 * 1000 + 60);
+    let database = Database::new().await;
+    let store = database.store(1);
+    let mut run_ids = Vec::new();
+    for job_id in 1..=CALLS {
+        run_ids.push(launch(&store, job_id, point(2), 5.0).await);
+    }
+    let verdict = counted(point(2));
+    dropped_everywhere(&database, &store, async |place| {
+        store
+            .judge_run(run_ids[place as usize - 1], 2, &verdict)
+            .await
     })
     .await;
+    for run_id in &run_ids {
+        store.judge_run(*run_id, 2, &verdict).await.unwrap();
+    }
+    let cached = "select t.count * 1000 + e.total from tested t join epochs e on e.id = t.epoch_id";
+    assert_eq!(database.number(cached).await, 60 * 1000 + 60);
 }
 
 #[tokio::test]
 async fn what_an_admin_does_can_be_dropped_anywhere() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        Start::of(1).search(&store, point(2)).await;
-        let study_id = database.number("select id from studies").await;
-        let audit = Audit {
-            uid: 0,
-            why: "a test",
-        };
-        dropped_everywhere(&database, &store, async |_| {
-            store.pin(study_id, &point(3), None, audit).await
-        })
-        .await;
-        dropped_everywhere(&database, &store, async |_| {
-            store.reset(study_id, audit).await
-        })
-        .await;
-        // Each change that was committed has its line.
-        let resets = "select (select count(*) from epochs) - 1
-                             - (select count(*) from audit where action = 'reset')";
-        assert_eq!(database.number(resets).await, 0);
+    let database = Database::new().await;
+    let store = database.store(1);
+    Start::of(1).search(&store, point(2)).await;
+    let study_id = database.number("select id from studies").await;
+    let audit = by(0, "a test");
+    dropped_everywhere(&database, &store, async |_| {
+        store.pin(study_id, &point(3), None, audit).await
     })
     .await;
+    dropped_everywhere(&database, &store, async |_| {
+        store.reset(study_id, audit).await
+    })
+    .await;
+    // Each change that was committed has its line.
+    let resets = "select (select count(*) from epochs) - 1
+                             - (select count(*) from audit where action = 'reset')";
+    assert_eq!(database.number(resets).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_deadlines_at_once_do_not_wear_out_the_pool() {
-    in_database(|database| async move {
-        let store = database.store(4);
-        let mut random = Random::new(20_200_602);
-        let mut calls = tokio::task::JoinSet::new();
-        for job_id in 1..=300 {
-            let (store, polls) = (store.clone(), random.below(40) as usize);
-            let wait = Duration::from_millis(u64::from(random.below(20)));
-            calls.spawn(async move {
-                let start = Start::of(job_id);
-                if polls % 2 == 0 {
-                    dropped_after(polls, start.search(&store, point(1))).await;
-                } else {
-                    // The pool and the study are crowded: an error of its own is fine here.
-                    let _ = tokio::time::timeout(
-                        wait,
-                        start.ask(&store, |_| decision(Phase::Search, Role::Search, point(1))),
-                    )
-                    .await;
-                }
-            });
-        }
-        calls.join_all().await;
-        nothing_is_open(&database).await;
+    let database = Database::new().await;
+    let store = database.store(4);
+    let mut random = Random::new(20_200_602);
+    let mut calls = tokio::task::JoinSet::new();
+    for job_id in 1..=300 {
+        let (store, polls) = (store.clone(), random.below(40) as usize);
+        let wait = Duration::from_millis(u64::from(random.below(20)));
+        calls.spawn(async move {
+            let start = Start::of(job_id);
+            if polls % 2 == 0 {
+                dropped_after(polls, start.search(&store, point(1))).await;
+            } else {
+                // The pool and the study are crowded: an error of its own is fine here.
+                let _ = tokio::time::timeout(
+                    wait,
+                    start.ask(&store, |_| decision(Phase::Search, Role::Search, point(1))),
+                )
+                .await;
+            }
+        });
+    }
+    calls.join_all().await;
+    nothing_is_open(&database).await;
 
-        // All four connections still work, at once.
-        let mut starting = tokio::task::JoinSet::new();
-        for job_id in 1001..=1032 {
-            let store = store.clone();
-            starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await.run_id });
-        }
-        assert_eq!(starting.join_all().await.len(), 32);
-        let committed = "select count(*) from runs where job_id > 1000";
-        assert_eq!(database.number(committed).await, 32);
-    })
-    .await;
+    // All four connections still work, at once.
+    let mut starting = tokio::task::JoinSet::new();
+    for job_id in 1001..=1032 {
+        let store = store.clone();
+        starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await.run_id });
+    }
+    assert_eq!(starting.join_all().await.len(), 32);
+    let committed = "select count(*) from runs where job_id > 1000";
+    assert_eq!(database.number(committed).await, 32);
 }

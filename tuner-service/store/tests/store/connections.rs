@@ -6,31 +6,29 @@ use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Store, StoreError, StoreOptions};
 use tokio::task::JoinSet;
 
-use crate::support::{Database, Report, Start, decision, in_database, point};
+use crate::support::{Database, Report, Start, decision, point};
 
 #[tokio::test]
 async fn the_store_goes_on_after_the_database_dropped_its_connections() {
-    in_database(|database| async move {
-        let store = database.store(4);
-        let mut starting = JoinSet::new();
-        for job_id in 1..=4 {
-            let store = store.clone();
-            starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await });
-        }
-        starting.join_all().await;
-        let dropped = "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity
+    let database = Database::new().await;
+    let store = database.store(4);
+    let mut starting = JoinSet::new();
+    for job_id in 1..=4 {
+        let store = store.clone();
+        starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await });
+    }
+    starting.join_all().await;
+    let dropped = "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity
                        where datname = current_database() and pid <> pg_backend_pid()";
-        assert!(database.number(dropped).await >= 1);
-        // Whoever comes at once may meet one of them, and asks again.
-        while let Err(error) = Report::of(1).deliver(&store).await {
-            assert!(error.is_transient() && error.is_outage(), "{error}");
-        }
-        while let Err(error) = Start::of(5).try_search(&store, point(2)).await {
-            assert!(error.is_transient() && error.is_outage(), "{error}");
-        }
-        store.ready().await.unwrap();
-    })
-    .await;
+    assert!(database.number(dropped).await >= 1);
+    // Whoever comes at once may meet one of them, and asks again.
+    while let Err(error) = Report::of(1).deliver(&store).await {
+        assert!(error.is_transient() && error.is_outage(), "{error}");
+    }
+    while let Err(error) = Start::of(5).try_search(&store, point(2)).await {
+        assert!(error.is_transient() && error.is_outage(), "{error}");
+    }
+    store.ready().await.unwrap();
 }
 
 #[tokio::test]
@@ -79,15 +77,13 @@ async fn open_while_deciding(database: &Database, store: &Store, job_id: u32) ->
 
 #[tokio::test]
 async fn transactions_show_their_names_to_the_admin_and_a_kept_epoch_needs_none() {
-    in_database(|database| async move {
-        let [store, other] = [database.store(2), database.store(2)];
-        assert_eq!(open_while_deciding(&database, &store, 1).await, 1);
-        assert_eq!(open_while_deciding(&database, &store, 2).await, 0);
-        assert_eq!(open_while_deciding(&database, &other, 3).await, 1);
-        assert_eq!(open_while_deciding(&database, &store, 4).await, 0);
-        let left = "select count(*) from pg_stat_activity
+    let database = Database::new().await;
+    let [store, other] = [database.store(2), database.store(2)];
+    assert_eq!(open_while_deciding(&database, &store, 1).await, 1);
+    assert_eq!(open_while_deciding(&database, &store, 2).await, 0);
+    assert_eq!(open_while_deciding(&database, &other, 3).await, 1);
+    assert_eq!(open_while_deciding(&database, &store, 4).await, 0);
+    let left = "select count(*) from pg_stat_activity
                     where datname = current_database() and application_name like 'io-autotuned %'";
-        assert_eq!(database.number(left).await, 0);
-    })
-    .await;
+    assert_eq!(database.number(left).await, 0);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{CLUSTER, START_EVERY_HOUR, in_empty_database, point, space, started};
+use crate::support::{CLUSTER, Database, START_EVERY_HOUR, point, space, started};
 
 const FIRST: &str = include_str!("../../../../migrations/0001_initial.sql");
 const SECOND: &str = include_str!("../../../../migrations/0002_truth.sql");
@@ -124,145 +124,142 @@ async fn cache(connection: &mut PgConnection, tested: &Tested) {
 
 #[tokio::test]
 async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_their_sum() {
-    in_empty_database(|database| async move {
-        let mut connection = database.connect().await;
-        apply(&mut connection, FIRST).await;
-        sqlx::query("insert into applications (owner_uid, name) values (1000, 'solver')")
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        sqlx::query(
+    let database = Database::empty().await;
+    let mut connection = database.connect().await;
+    apply(&mut connection, FIRST).await;
+    sqlx::query("insert into applications (owner_uid, name) values (1000, 'solver')")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    sqlx::query(
             "insert into studies (application_id, accelerator, context, context_key) values (1, 'romio', '{}', '{}')",
         )
         .execute(&mut connection)
         .await
         .unwrap();
-        sqlx::query(
-            "insert into epochs (study_id, ordinal, takes, space, seed, opened_why, explored, total)
+    sqlx::query(
+        "insert into epochs (study_id, ordinal, takes, space, seed, opened_why, explored, total)
              values (1, 1, 'nothing', $1, 7, 'first run', 8, 8)",
-        )
-        .bind(Json(&space()))
-        .execute(&mut connection)
+    )
+    .bind(Json(&space()))
+    .execute(&mut connection)
+    .await
+    .unwrap();
+
+    let default = json!({ "kind": "default" });
+    let fourth = json!({ "kind": "parametrization", "parametrization": point(4) });
+    let not_reported = "Slurm says FAILED, and no node reported the run";
+    let step = "Slurm says COMPLETED, but a step ended with wait status 256";
+    let nameless = "the job's name says nothing about the application";
+    let runs = [
+        // Judged after the run that started after it.
+        Old::counted(fourth.clone(), 10.0 / 3.0, 2),
+        Old::counted(fourth.clone(), 20.0 / 3.0, 1),
+        Old::counted(default, 7.0, 3),
+        Old::ended("TIMEOUT", 0, "Slurm says TIMEOUT", 4),
+        Old::ended("CANCELLED", 0, "Slurm says CANCELLED", 5),
+        Old::ended("COMPLETED", 256, step, 6),
+        Old::ended("COMPLETED", 256, nameless, 7),
+        Old {
+            applied: None,
+            elapsed: None,
+            wait_status: None,
+            ..Old::ended("FAILED", 0, not_reported, 8)
+        },
+        // Reported, and not judged; and in flight.
+        Old {
+            state: "in_flight",
+            verdict: None,
+            ordinal: None,
+            ..Old::counted(fourth.clone(), 1.0, 0)
+        },
+        Old {
+            applied: None,
+            elapsed: None,
+            wait_status: None,
+            outcome: None,
+            state: "in_flight",
+            verdict: None,
+            ordinal: None,
+            ..Old::counted(fourth, 1.0, 0)
+        },
+    ];
+    for (job_id, run) in (1..).zip(&runs) {
+        run.insert(&mut connection, job_id).await;
+    }
+    let mut launched = Tested::new(point(4), 2);
+    launched.record(2, 20.0 / 3.0).unwrap();
+    launched.record(1, 10.0 / 3.0).unwrap();
+    launched.record_failure(4);
+    launched.record_failure(6);
+    let mut of_default = Tested::new(point(0), 3);
+    of_default.record(3, 7.0).unwrap();
+    for tested in [&launched, &of_default] {
+        cache(&mut connection, tested).await;
+    }
+
+    apply(&mut connection, SECOND).await;
+    apply(&mut connection, THIRD).await;
+    apply(&mut connection, FIFTH).await;
+    apply(&mut connection, SIXTH).await;
+    apply(&mut connection, SEVENTH).await;
+    apply(&mut connection, EIGHTH).await;
+    apply(&mut connection, NINTH).await;
+    apply(&mut connection, TENTH).await;
+    apply(&mut connection, START_EVERY_HOUR).await;
+    let (tables, _views) = ELEVENTH.split_once("create view").unwrap();
+    apply(&mut connection, tables).await;
+    apply(&mut connection, TWELFTH).await;
+    apply(&mut connection, THIRTEENTH).await;
+    apply(&mut connection, FIFTEENTH).await;
+    apply(&mut connection, SEVENTEENTH).await;
+    apply(&mut connection, NINETEENTH).await;
+    let (tables, _views) = TWENTY_FIRST
+        .split_once("create or replace view report")
+        .unwrap();
+    apply(&mut connection, tables).await;
+    apply(&mut connection, TWENTY_FOURTH).await;
+    for migration in [TWENTY_SIXTH, TWENTY_EIGHTH] {
+        let (tables, _rights) = migration.split_once("call narrow_rights").unwrap();
+        apply(&mut connection, tables).await;
+    }
+    let (tables, _views) = THIRTIETH
+        .split_once("create or replace view report")
+        .unwrap();
+    apply(&mut connection, tables).await;
+    apply(&mut connection, THIRTY_FIRST).await;
+    for tested in [&mut launched, &mut of_default] {
+        for run in &mut tested.recent {
+            assert_eq!(run.started, None);
+            run.started = Some(started(run.ordinal));
+        }
+    }
+    let store = database.store(1);
+    assert_eq!(store.check_caches().await.unwrap(), []);
+    let state = store.study_state(1).await.unwrap();
+    assert_eq!(state.history.tested, [launched, of_default]);
+    let tally = Tally {
+        explored: 8,
+        total: 8,
+        ..Tally::default()
+    };
+    assert_eq!((state.history.tally, state.judged), (tally, 8));
+    let effects: Vec<String> = sqlx::query_scalar("select effect from judgements order by run_id")
+        .fetch_all(&mut connection)
         .await
         .unwrap();
-
-        let default = json!({ "kind": "default" });
-        let fourth = json!({ "kind": "parametrization", "parametrization": point(4) });
-        let not_reported = "Slurm says FAILED, and no node reported the run";
-        let step = "Slurm says COMPLETED, but a step ended with wait status 256";
-        let nameless = "the job's name says nothing about the application";
-        let runs = [
-            // Judged after the run that started after it.
-            Old::counted(fourth.clone(), 10.0 / 3.0, 2),
-            Old::counted(fourth.clone(), 20.0 / 3.0, 1),
-            Old::counted(default, 7.0, 3),
-            Old::ended("TIMEOUT", 0, "Slurm says TIMEOUT", 4),
-            Old::ended("CANCELLED", 0, "Slurm says CANCELLED", 5),
-            Old::ended("COMPLETED", 256, step, 6),
-            Old::ended("COMPLETED", 256, nameless, 7),
-            Old {
-                applied: None,
-                elapsed: None,
-                wait_status: None,
-                ..Old::ended("FAILED", 0, not_reported, 8)
-            },
-            // Reported, and not judged; and in flight.
-            Old {
-                state: "in_flight",
-                verdict: None,
-                ordinal: None,
-                ..Old::counted(fourth.clone(), 1.0, 0)
-            },
-            Old {
-                applied: None,
-                elapsed: None,
-                wait_status: None,
-                outcome: None,
-                state: "in_flight",
-                verdict: None,
-                ordinal: None,
-                ..Old::counted(fourth, 1.0, 0)
-            },
-        ];
-        for (job_id, run) in (1..).zip(&runs) {
-            run.insert(&mut connection, job_id).await;
-        }
-        let mut launched = Tested::new(point(4), 2);
-        launched.record(2, 20.0 / 3.0).unwrap();
-        launched.record(1, 10.0 / 3.0).unwrap();
-        launched.record_failure(4);
-        launched.record_failure(6);
-        let mut of_default = Tested::new(point(0), 3);
-        of_default.record(3, 7.0).unwrap();
-        for tested in [&launched, &of_default] {
-            cache(&mut connection, tested).await;
-        }
-
-        apply(&mut connection, SECOND).await;
-        apply(&mut connection, THIRD).await;
-        apply(&mut connection, FIFTH).await;
-        apply(&mut connection, SIXTH).await;
-        apply(&mut connection, SEVENTH).await;
-        apply(&mut connection, EIGHTH).await;
-        apply(&mut connection, NINTH).await;
-        apply(&mut connection, TENTH).await;
-        apply(&mut connection, START_EVERY_HOUR).await;
-        let (tables, _views) = ELEVENTH.split_once("create view").unwrap();
-        apply(&mut connection, tables).await;
-        apply(&mut connection, TWELFTH).await;
-        apply(&mut connection, THIRTEENTH).await;
-        apply(&mut connection, FIFTEENTH).await;
-        apply(&mut connection, SEVENTEENTH).await;
-        apply(&mut connection, NINETEENTH).await;
-        let (tables, _views) = TWENTY_FIRST
-            .split_once("create or replace view report")
-            .unwrap();
-        apply(&mut connection, tables).await;
-        apply(&mut connection, TWENTY_FOURTH).await;
-        for migration in [TWENTY_SIXTH, TWENTY_EIGHTH] {
-            let (tables, _rights) = migration.split_once("call narrow_rights").unwrap();
-            apply(&mut connection, tables).await;
-        }
-        let (tables, _views) = THIRTIETH
-            .split_once("create or replace view report")
-            .unwrap();
-        apply(&mut connection, tables).await;
-        apply(&mut connection, THIRTY_FIRST).await;
-        for tested in [&mut launched, &mut of_default] {
-            for run in &mut tested.recent {
-                assert_eq!(run.started, None);
-                run.started = Some(started(run.ordinal));
-            }
-        }
-        let store = database.store(1);
-        assert_eq!(store.check_caches().await.unwrap(), []);
-        let state = store.study_state(1).await.unwrap();
-        assert_eq!(state.history.tested, [launched, of_default]);
-        let tally = Tally {
-            explored: 8,
-            total: 8,
-            ..Tally::default()
-        };
-        assert_eq!((state.history.tally, state.judged), (tally, 8));
-        let effects: Vec<String> =
-            sqlx::query_scalar("select effect from judgements order by run_id")
-                .fetch_all(&mut connection)
-                .await
-                .unwrap();
-        assert_eq!(
-            effects,
-            [
-                "sample", "sample", "sample", "failure", "nothing", "failure", "nothing", "nothing"
-            ]
-        );
-        // Only what was not judged waits for it.
-        let jobs = async |unheard| -> Vec<u32> {
-            let runs = store.awaited_runs(CLUSTER, unheard, 10).await.unwrap();
-            runs.iter().map(|run| run.job.job_id).collect()
-        };
-        assert_eq!(jobs(false).await, [9]);
-        assert_eq!(jobs(true).await, [9, 10]);
-        connection.close().await.unwrap();
-    })
-    .await;
+    assert_eq!(
+        effects,
+        [
+            "sample", "sample", "sample", "failure", "nothing", "failure", "nothing", "nothing"
+        ]
+    );
+    // Only what was not judged waits for it.
+    let jobs = async |unheard| -> Vec<u32> {
+        let runs = store.awaited_runs(CLUSTER, unheard, 10).await.unwrap();
+        runs.iter().map(|run| run.job.job_id).collect()
+    };
+    assert_eq!(jobs(false).await, [9]);
+    assert_eq!(jobs(true).await, [9, 10]);
+    connection.close().await.unwrap();
 }

@@ -11,7 +11,7 @@ use io_autotune_store::{Store, StudyFilter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::support::{Database, Random, Start, decision, in_database, study};
+use crate::support::{Database, Random, Start, decision, study};
 use operation::Operation;
 
 /// Whether a start of each study, from a copy or not, decides from what can be read. Both starts fail:
@@ -58,12 +58,10 @@ async fn play_all(seeds: RangeInclusive<u64>, at_once: u32) {
     let (told, mut happened) = mpsc::unbounded_channel();
     for seed in seeds {
         let told = told.clone();
-        in_database(move |database| async move {
-            play(&database, seed, at_once).await;
-            told.send(invariants::happened(&mut database.connect().await).await)
-                .unwrap();
-        })
-        .await;
+        let database = Database::new().await;
+        play(&database, seed, at_once).await;
+        told.send(invariants::happened(&mut database.connect().await).await)
+            .unwrap();
     }
     drop(told);
     let mut all = Vec::new();

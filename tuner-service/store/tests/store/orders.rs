@@ -3,17 +3,12 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::Parametrization;
-use io_autotune_store::{
-    Audit, AuditFilter, Directive, Scope, Store, Undone, Values, Verdict, fitting,
-};
+use io_autotune_store::{Audit, AuditFilter, Directive, Scope, Store, Undone, Values, fitting};
 use jiff::{Span, Timestamp};
 
-use crate::support::{CLUSTER, Database, in_database, launch, point, space, study, word};
+use crate::support::{CLUSTER, Database, by, counted, launch, point, space, study, word};
 
-const BY: Audit<'_> = Audit {
-    uid: 0,
-    why: "a test",
-};
+const BY: Audit<'_> = by(0, "a test");
 
 async fn state(store: &Store, uid: u32, application: &str) -> io_autotune_store::StudyState {
     let key = study(uid, application);
@@ -55,207 +50,199 @@ async fn last(store: &Store) -> i64 {
 
 #[tokio::test]
 async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        state(&store, 1000, "ocean").await;
-        let two = Directive::Pin(values(&[("cb_nodes", "2")]));
-        let given = store.order(&of_user(1000), &two, None, BY).await.unwrap();
-        assert_eq!(given.line, last(&store).await);
-        let ocean = state(&store, 1000, "ocean").await;
-        assert_eq!(ocean.pin, Some(pinned(2)));
-        assert_eq!(ocean.ordered.decides, Some(given.order_id));
-        let later = state(&store, 1000, "climate").await;
-        assert_eq!((later.pin, later.ordered.frozen), (Some(pinned(2)), false));
-        assert_eq!(state(&store, 1001, "ocean").await.pin, None);
+    let database = Database::new().await;
+    let store = database.store(2);
+    state(&store, 1000, "ocean").await;
+    let two = Directive::Pin(values(&[("cb_nodes", "2")]));
+    let given = store.order(&of_user(1000), &two, None, BY).await.unwrap();
+    assert_eq!(given.line, last(&store).await);
+    let ocean = state(&store, 1000, "ocean").await;
+    assert_eq!(ocean.pin, Some(pinned(2)));
+    assert_eq!(ocean.ordered.decides, Some(given.order_id));
+    let later = state(&store, 1000, "climate").await;
+    assert_eq!((later.pin, later.ordered.frozen), (Some(pinned(2)), false));
+    assert_eq!(state(&store, 1001, "ocean").await.pin, None);
 
-        // The more specific holds, though it is older; the study's own goes before all.
-        let of_ocean = Scope {
-            application: Some("ocean".to_owned()),
-            ..of_user(1000)
-        };
-        let four = Directive::Pin(values(&[("cb_nodes", "4")]));
-        store.order(&of_ocean, &four, None, BY).await.unwrap();
-        let three = Directive::Pin(values(&[("cb_nodes", "3")]));
-        store
-            .order(&Scope::default(), &three, None, BY)
-            .await
-            .unwrap();
-        let ocean = state(&store, 1000, "ocean").await;
-        assert_eq!(ocean.pin, Some(pinned(4)));
-        assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(2)));
-        assert_eq!(state(&store, 1001, "ocean").await.pin, Some(pinned(3)));
-        store
-            .pin(ocean.study_id, &point(9), None, BY)
-            .await
-            .unwrap();
-        assert_eq!(state(&store, 1000, "ocean").await.pin, Some(point(9)));
+    // The more specific holds, though it is older; the study's own goes before all.
+    let of_ocean = Scope {
+        application: Some("ocean".to_owned()),
+        ..of_user(1000)
+    };
+    let four = Directive::Pin(values(&[("cb_nodes", "4")]));
+    store.order(&of_ocean, &four, None, BY).await.unwrap();
+    let three = Directive::Pin(values(&[("cb_nodes", "3")]));
+    store
+        .order(&Scope::default(), &three, None, BY)
+        .await
+        .unwrap();
+    let ocean = state(&store, 1000, "ocean").await;
+    assert_eq!(ocean.pin, Some(pinned(4)));
+    assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(2)));
+    assert_eq!(state(&store, 1001, "ocean").await.pin, Some(pinned(3)));
+    store
+        .pin(ocean.study_id, &point(9), None, BY)
+        .await
+        .unwrap();
+    assert_eq!(state(&store, 1000, "ocean").await.pin, Some(point(9)));
 
-        // Values of another accelerator's space change nothing here.
-        let foreign = Directive::Pin(values(&[("stripe_count", "4")]));
-        store.order(&of_ocean, &foreign, None, BY).await.unwrap();
-        store.unpin(ocean.study_id, BY).await.unwrap();
-        assert_eq!(state(&store, 1000, "ocean").await.pin, Some(pinned(2)));
-        assert_eq!(fitting(&space(), &values(&[("cb_nodes", "9")])), None);
+    // Values of another accelerator's space change nothing here.
+    let foreign = Directive::Pin(values(&[("stripe_count", "4")]));
+    store.order(&of_ocean, &foreign, None, BY).await.unwrap();
+    store.unpin(ocean.study_id, BY).await.unwrap();
+    assert_eq!(state(&store, 1000, "ocean").await.pin, Some(pinned(2)));
+    assert_eq!(fitting(&space(), &values(&[("cb_nodes", "9")])), None);
 
-        // What 1001 is told of: the order for everyone, and not those of 1000.
-        let seen = store.orders(Some(1001), None).await.unwrap();
-        assert_eq!(seen.len(), 1, "{seen:?}");
-        assert_eq!(store.orders(None, None).await.unwrap().len(), 3);
+    // What 1001 is told of: the order for everyone, and not those of 1000.
+    let seen = store.orders(Some(1001), None).await.unwrap();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    assert_eq!(store.orders(None, None).await.unwrap().len(), 3);
 
-        let ended = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
-        let ended = ended.unwrap();
-        assert_eq!(ended.line, last(&store).await);
-        let over = store.order_of(ended.order_id).await.unwrap();
-        assert_eq!(over.map(|order| order.is_over), Some(true));
-        assert_eq!(store.order_of(4711).await.unwrap(), None);
-        let twice = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
-        assert_eq!(twice, None);
-        assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(3)));
-    })
-    .await;
+    let ended = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
+    let ended = ended.unwrap();
+    assert_eq!(ended.line, last(&store).await);
+    let over = store.order_of(ended.order_id).await.unwrap();
+    assert_eq!(over.map(|order| order.is_over), Some(true));
+    assert_eq!(store.order_of(4711).await.unwrap(), None);
+    let twice = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
+    assert_eq!(twice, None);
+    assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(3)));
 }
 
 #[tokio::test]
 async fn what_is_over_is_not_in_force() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let study_id = state(&store, 1000, "ocean").await.study_id;
-        let tomorrow = Timestamp::now() + Span::new().hours(24);
-        let everyone = Scope::default();
-        store
-            .order(&everyone, &Directive::Freeze, Some(tomorrow), BY)
-            .await
-            .unwrap();
-        store
-            .order(&everyone, &Directive::Off, Some(tomorrow), BY)
-            .await
-            .unwrap();
-        store
-            .pin(study_id, &point(3), Some(tomorrow), BY)
-            .await
-            .unwrap();
-        let now = state(&store, 1000, "ocean").await;
-        assert!(now.ordered.frozen && now.ordered.off && now.pin == Some(point(3)));
+    let database = Database::new().await;
+    let store = database.store(2);
+    let study_id = state(&store, 1000, "ocean").await.study_id;
+    let tomorrow = Timestamp::now() + Span::new().hours(24);
+    let everyone = Scope::default();
+    store
+        .order(&everyone, &Directive::Freeze, Some(tomorrow), BY)
+        .await
+        .unwrap();
+    store
+        .order(&everyone, &Directive::Off, Some(tomorrow), BY)
+        .await
+        .unwrap();
+    store
+        .pin(study_id, &point(3), Some(tomorrow), BY)
+        .await
+        .unwrap();
+    let now = state(&store, 1000, "ocean").await;
+    assert!(now.ordered.frozen && now.ordered.off && now.pin == Some(point(3)));
 
-        let mut connection = database.connect().await;
-        for table in ["orders", "pins"] {
-            let over = format!("update {table} set until = now() - interval '1 second'");
-            sqlx::query(sqlx::AssertSqlSafe(over))
-                .execute(&mut connection)
-                .await
-                .unwrap();
-        }
-        let then = state(&store, 1000, "ocean").await;
-        assert!(!then.ordered.frozen && !then.ordered.off && then.pin.is_none());
-        assert!(store.orders(None, None).await.unwrap().is_empty());
-    })
-    .await;
+    let mut connection = database.connect().await;
+    for table in ["orders", "pins"] {
+        let over = format!("update {table} set until = now() - interval '1 second'");
+        sqlx::query(sqlx::AssertSqlSafe(over))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    let then = state(&store, 1000, "ocean").await;
+    assert!(!then.ordered.frozen && !then.ordered.off && then.pin.is_none());
+    assert!(store.orders(None, None).await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_pin_an_unpin_and_an_order_are_undone_once_and_only_as_they_were_left() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let study_id = state(&store, 1000, "ocean").await.study_id;
-        let pin = async || store.study_state(study_id).await.unwrap().pin;
-        store.pin(study_id, &point(1), None, BY).await.unwrap();
-        let first = last(&store).await;
-        store.pin(study_id, &point(2), None, BY).await.unwrap();
-        let second = last(&store).await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    let study_id = state(&store, 1000, "ocean").await.study_id;
+    let pin = async || store.study_state(study_id).await.unwrap().pin;
+    store.pin(study_id, &point(1), None, BY).await.unwrap();
+    let first = last(&store).await;
+    store.pin(study_id, &point(2), None, BY).await.unwrap();
+    let second = last(&store).await;
 
-        let changed = store.undo(first, BY).await.unwrap();
-        assert!(
-            matches!(changed, Undone::Cannot(why) if why.contains("later")),
-            "{changed:?}"
-        );
-        assert_eq!(store.undo(second, BY).await.unwrap(), Undone::Done);
-        assert_eq!(pin().await, Some(point(1)));
-        let twice = store.undo(second, BY).await.unwrap();
-        assert!(
-            matches!(twice, Undone::Cannot(why) if why.contains("already")),
-            "{twice:?}"
-        );
-        assert_eq!(store.undo(first, BY).await.unwrap(), Undone::Done);
-        assert_eq!(pin().await, None);
-        assert_eq!(store.undo(4711, BY).await.unwrap(), Undone::NotFound);
+    let changed = store.undo(first, BY).await.unwrap();
+    assert!(
+        matches!(changed, Undone::Cannot(why) if why.contains("later")),
+        "{changed:?}"
+    );
+    assert_eq!(store.undo(second, BY).await.unwrap(), Undone::Done);
+    assert_eq!(pin().await, Some(point(1)));
+    let twice = store.undo(second, BY).await.unwrap();
+    assert!(
+        matches!(twice, Undone::Cannot(why) if why.contains("already")),
+        "{twice:?}"
+    );
+    assert_eq!(store.undo(first, BY).await.unwrap(), Undone::Done);
+    assert_eq!(pin().await, None);
+    assert_eq!(store.undo(4711, BY).await.unwrap(), Undone::NotFound);
 
-        store.pin(study_id, &point(5), None, BY).await.unwrap();
-        store.unpin(study_id, BY).await.unwrap();
-        assert_eq!(
-            store.undo(last(&store).await, BY).await.unwrap(),
-            Undone::Done
-        );
-        assert_eq!(pin().await, Some(point(5)));
-        store.unpin(study_id, BY).await.unwrap();
+    store.pin(study_id, &point(5), None, BY).await.unwrap();
+    store.unpin(study_id, BY).await.unwrap();
+    assert_eq!(
+        store.undo(last(&store).await, BY).await.unwrap(),
+        Undone::Done
+    );
+    assert_eq!(pin().await, Some(point(5)));
+    store.unpin(study_id, BY).await.unwrap();
 
-        let everyone = Scope::default();
-        store
-            .order(&everyone, &Directive::Freeze, None, BY)
-            .await
-            .unwrap();
-        let tomorrow = Some(Timestamp::now() + Span::new().hours(24));
-        store
-            .order(&everyone, &Directive::Freeze, tomorrow, BY)
-            .await
-            .unwrap();
-        assert_eq!(
-            store.orders(None, None).await.unwrap().len(),
-            1,
-            "one replaces the other"
-        );
-        assert_eq!(
-            store.undo(last(&store).await, BY).await.unwrap(),
-            Undone::Done
-        );
-        let left = store.orders(None, None).await.unwrap();
-        assert_eq!((left.len(), left[0].until), (1, None));
-        store.end_order(&everyone, "freeze", BY).await.unwrap();
-        let ended = last(&store).await;
-        assert!(!store.study_state(study_id).await.unwrap().ordered.frozen);
-        assert_eq!(store.undo(ended, BY).await.unwrap(), Undone::Done);
-        assert!(store.study_state(study_id).await.unwrap().ordered.frozen);
-        let line = store
-            .audit(&AuditFilter {
-                audit_id: Some(ended),
-                limit: 1,
-                ..AuditFilter::default()
-            })
-            .await
-            .unwrap()
-            .remove(0);
-        assert_eq!(
-            (line.action.as_str(), line.undone_by),
-            ("resume", Some(last(&store).await))
-        );
-    })
-    .await;
+    let everyone = Scope::default();
+    store
+        .order(&everyone, &Directive::Freeze, None, BY)
+        .await
+        .unwrap();
+    let tomorrow = Some(Timestamp::now() + Span::new().hours(24));
+    store
+        .order(&everyone, &Directive::Freeze, tomorrow, BY)
+        .await
+        .unwrap();
+    assert_eq!(
+        store.orders(None, None).await.unwrap().len(),
+        1,
+        "one replaces the other"
+    );
+    assert_eq!(
+        store.undo(last(&store).await, BY).await.unwrap(),
+        Undone::Done
+    );
+    let left = store.orders(None, None).await.unwrap();
+    assert_eq!((left.len(), left[0].until), (1, None));
+    store.end_order(&everyone, "freeze", BY).await.unwrap();
+    let ended = last(&store).await;
+    assert!(!store.study_state(study_id).await.unwrap().ordered.frozen);
+    assert_eq!(store.undo(ended, BY).await.unwrap(), Undone::Done);
+    assert!(store.study_state(study_id).await.unwrap().ordered.frozen);
+    let line = store
+        .audit(&AuditFilter {
+            audit_id: Some(ended),
+            limit: 1,
+            ..AuditFilter::default()
+        })
+        .await
+        .unwrap()
+        .remove(0);
+    assert_eq!(
+        (line.action.as_str(), line.undone_by),
+        ("resume", Some(last(&store).await))
+    );
 }
 
 #[tokio::test]
 async fn of_several_orders_and_a_pin_one_decides() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let study_id = state(&store, 1000, "ocean").await.study_id;
-        let decides = async || store.study_state(study_id).await.unwrap().ordered.decides;
-        let everyone = Scope::default();
-        assert_eq!(decides().await, None);
-        let freeze = store.order(&everyone, &Directive::Freeze, None, BY);
-        let freeze = freeze.await.unwrap().order_id;
-        assert_eq!(decides().await, Some(freeze));
-        let three = Directive::Pin(values(&[("cb_nodes", "3")]));
-        let pin = store.order(&of_user(1000), &three, None, BY).await.unwrap();
-        assert_eq!(decides().await, Some(pin.order_id));
-        store.pin(study_id, &point(2), None, BY).await.unwrap();
-        assert_eq!(decides().await, None, "the study's own pin does");
-        let off = store
-            .order(&everyone, &Directive::Off, None, BY)
-            .await
-            .unwrap();
-        assert_eq!(decides().await, Some(off.order_id));
-        let named = store.order_of(off.order_id).await.unwrap().unwrap();
-        assert_eq!(named.user, None, "BY has no application");
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    let study_id = state(&store, 1000, "ocean").await.study_id;
+    let decides = async || store.study_state(study_id).await.unwrap().ordered.decides;
+    let everyone = Scope::default();
+    assert_eq!(decides().await, None);
+    let freeze = store.order(&everyone, &Directive::Freeze, None, BY);
+    let freeze = freeze.await.unwrap().order_id;
+    assert_eq!(decides().await, Some(freeze));
+    let three = Directive::Pin(values(&[("cb_nodes", "3")]));
+    let pin = store.order(&of_user(1000), &three, None, BY).await.unwrap();
+    assert_eq!(decides().await, Some(pin.order_id));
+    store.pin(study_id, &point(2), None, BY).await.unwrap();
+    assert_eq!(decides().await, None, "the study's own pin does");
+    let off = store
+        .order(&everyone, &Directive::Off, None, BY)
+        .await
+        .unwrap();
+    assert_eq!(decides().await, Some(off.order_id));
+    let named = store.order_of(off.order_id).await.unwrap().unwrap();
+    assert_eq!(named.user, None, "BY has no application");
 }
 
 async fn judged(database: &Database, store: &Store, job_id: u32, index: u32, seconds: f64) {
@@ -265,66 +252,61 @@ async fn judged(database: &Database, store: &Store, job_id: u32, index: u32, sec
         .record_outcomes(source, CLUSTER, &[word(job_id, "COMPLETED")])
         .await
         .unwrap();
-    let verdict = Verdict::Counted {
-        parametrization: point(index),
-        why: "Slurm says COMPLETED".into(),
-    };
+    let verdict = counted(point(index));
     database.judge(store, run_id, &verdict).await.unwrap();
 }
 
 #[tokio::test]
 async fn after_an_undone_reset_the_study_goes_on_with_what_it_had_learnt() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        for (job_id, index) in [(1, 0), (2, 3), (3, 3)] {
-            judged(&database, &store, job_id, index, 2.0).await;
-        }
-        let study_id = database.number("select id from studies").await;
-        store.pin(study_id, &point(3), None, BY).await.unwrap();
-        let before = store.study_state(study_id).await.unwrap();
-        store.reset(study_id, BY).await.unwrap();
-        let reset = last(&store).await;
-        judged(&database, &store, 4, 5, 9.0).await;
-        let after = store.study_state(study_id).await.unwrap();
-        assert_eq!((after.epoch, after.history.tested.len()), (2, 1));
+    let database = Database::new().await;
+    let store = database.store(2);
+    for (job_id, index) in [(1, 0), (2, 3), (3, 3)] {
+        judged(&database, &store, job_id, index, 2.0).await;
+    }
+    let study_id = database.number("select id from studies").await;
+    store.pin(study_id, &point(3), None, BY).await.unwrap();
+    let before = store.study_state(study_id).await.unwrap();
+    store.reset(study_id, BY).await.unwrap();
+    let reset = last(&store).await;
+    judged(&database, &store, 4, 5, 9.0).await;
+    let after = store.study_state(study_id).await.unwrap();
+    assert_eq!((after.epoch, after.history.tested.len()), (2, 1));
 
-        assert_eq!(store.undo(reset, BY).await.unwrap(), Undone::Done);
-        let undone = store.study_state(study_id).await.unwrap();
-        assert_eq!((undone.epoch, &undone.pin), (3, &Some(point(3))));
-        assert_eq!(undone.history.tally, before.history.tally);
-        let learnt = |state: &io_autotune_store::StudyState| {
-            let tested = state.history.tested.iter();
-            let mut all: Vec<_> = tested
-                .map(|one| {
-                    (
-                        one.parametrization.key(),
-                        one.elapsed.count,
-                        one.elapsed.mean.to_bits(),
-                    )
-                })
-                .collect();
-            all.sort();
-            all
-        };
-        assert_eq!(learnt(&undone), learnt(&before));
-        assert_eq!(undone.opened.why, "a reset was undone");
-        assert!(store.check_caches().await.unwrap().is_empty());
+    assert_eq!(store.undo(reset, BY).await.unwrap(), Undone::Done);
+    let undone = store.study_state(study_id).await.unwrap();
+    assert_eq!((undone.epoch, &undone.pin), (3, &Some(point(3))));
+    assert_eq!(undone.history.tally, before.history.tally);
+    let learnt = |state: &io_autotune_store::StudyState| {
+        let tested = state.history.tested.iter();
+        let mut all: Vec<_> = tested
+            .map(|one| {
+                (
+                    one.parametrization.key(),
+                    one.elapsed.count,
+                    one.elapsed.mean.to_bits(),
+                )
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(learnt(&undone), learnt(&before));
+    assert_eq!(undone.opened.why, "a reset was undone");
+    assert!(store.check_caches().await.unwrap().is_empty());
 
-        // The run after the reset stays with its epoch; a second undo is refused.
-        judged(&database, &store, 5, 3, 2.0).await;
-        assert!(store.check_caches().await.unwrap().is_empty());
-        assert!(matches!(
-            store.undo(reset, BY).await.unwrap(),
-            Undone::Cannot(_)
-        ));
-        // Another reset makes an older one's undo too late.
-        store.reset(study_id, BY).await.unwrap();
-        let second = last(&store).await;
-        store.reset(study_id, BY).await.unwrap();
-        assert!(matches!(
-            store.undo(second, BY).await.unwrap(),
-            Undone::Cannot(_)
-        ));
-    })
-    .await;
+    // The run after the reset stays with its epoch; a second undo is refused.
+    judged(&database, &store, 5, 3, 2.0).await;
+    assert!(store.check_caches().await.unwrap().is_empty());
+    assert!(matches!(
+        store.undo(reset, BY).await.unwrap(),
+        Undone::Cannot(_)
+    ));
+    // Another reset makes an older one's undo too late.
+    store.reset(study_id, BY).await.unwrap();
+    let second = last(&store).await;
+    store.reset(study_id, BY).await.unwrap();
+    assert!(matches!(
+        store.undo(second, BY).await.unwrap(),
+        Undone::Cannot(_)
+    ));
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use io_autotune_engine::{Epoch, Settings};
-use io_autotune_model::{Phase, Role};
+use io_autotune_model::{Phase, Removed, Role};
 use io_autotune_store::{
-    Audit, Failure, LEAST_DAYS, Removed, Store, StoreError, StudyFilter, Undone, Verdict, WarmStart,
+    Audit, Failure, LEAST_DAYS, Store, StoreError, StudyFilter, Undone, Verdict, WarmStart,
 };
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection, Executor};
@@ -15,22 +15,12 @@ use tokio::task::JoinSet;
 
 use crate::roles::{self, REFUSED};
 use crate::support::{
-    CLUSTER, Database, Random, Report, Start, decision, in_database, launch, other_space, point,
+    CLUSTER, Database, Random, Report, Start, by, counted, decision, launch, other_space, point,
     say,
 };
 use crate::transfer::{exported, imported};
 
-const BY: Audit<'static> = Audit {
-    uid: 7,
-    why: "the site keeps a year",
-};
-
-fn counted(index: u32) -> Verdict {
-    Verdict::Counted {
-        parametrization: point(index),
-        why: "it counts".into(),
-    }
-}
+const BY: Audit<'static> = by(7, "the site keeps a year");
 
 /// How many days ago the runs of [`long_ago`] started.
 const STARTED: u64 = 100;
@@ -115,7 +105,7 @@ async fn judged(database: &Database, store: &Store, job_id: u32, wide: bool, ran
     for _ in 0..=random.below(2) {
         let verdict = match random.below(4) {
             0 => failed.clone(),
-            _ => counted(index),
+            _ => counted(point(index)),
         };
         database
             .judge(store, started.run_id, &verdict)
@@ -210,48 +200,46 @@ async fn whatever_its_life_was_a_study_knows_the_same_before_and_after() {
     let removed_of_all = Arc::new(AtomicU64::new(0));
     for seed in 0..12 {
         let sum = Arc::clone(&removed_of_all);
-        in_database(|database| async move {
-            let store = database.store(2);
-            life(&database, &store, seed).await;
-            let untouched = known(&store).await;
-            assert!(remove_all(&store).await.is_nothing(), "all of it is young");
-            assert_eq!(known(&store).await, untouched);
+        let database = Database::new().await;
+        let store = database.store(2);
+        life(&database, &store, seed).await;
+        let untouched = known(&store).await;
+        assert!(remove_all(&store).await.is_nothing(), "all of it is young");
+        assert_eq!(known(&store).await, untouched);
 
-            age(&database, LEAST_DAYS + 1).await;
-            let before = known(&store).await;
-            let (runs, needed) = (
-                database.number("select count(*) from runs").await,
-                database.number(NEEDED).await,
-            );
-            let would = store.would_remove(LEAST_DAYS).await.unwrap();
-            let removed = remove_all(&store).await;
-            assert_eq!(removed, would, "seed {seed}: a dry run tells the truth");
-            assert_eq!(known(&store).await, before, "seed {seed}");
-            assert_eq!(
-                removed.runs,
-                u64::try_from(runs - needed).unwrap(),
-                "seed {seed}"
-            );
-            assert_eq!(database.number("select count(*) from runs").await, needed);
-            assert_eq!(database.number("select count(*) from reports").await, 0);
-            assert_eq!(removed.trimmed, u64::try_from(needed - 1).unwrap());
-            assert_eq!(store.check_caches().await.unwrap(), []);
-            assert!(remove_all(&store).await.is_nothing(), "nothing is left");
+        age(&database, LEAST_DAYS + 1).await;
+        let before = known(&store).await;
+        let (runs, needed) = (
+            database.number("select count(*) from runs").await,
+            database.number(NEEDED).await,
+        );
+        let would = store.would_remove(LEAST_DAYS).await.unwrap();
+        let removed = remove_all(&store).await;
+        assert_eq!(removed, would, "seed {seed}: a dry run tells the truth");
+        assert_eq!(known(&store).await, before, "seed {seed}");
+        assert_eq!(
+            removed.runs,
+            u64::try_from(runs - needed).unwrap(),
+            "seed {seed}"
+        );
+        assert_eq!(database.number("select count(*) from runs").await, needed);
+        assert_eq!(database.number("select count(*) from reports").await, 0);
+        assert_eq!(removed.trimmed, u64::try_from(needed - 1).unwrap());
+        assert_eq!(store.check_caches().await.unwrap(), []);
+        assert!(remove_all(&store).await.is_nothing(), "nothing is left");
 
-            // It goes on: a new run, whose verdict is revised, is added up with all that is known.
-            let wide = database.number(
-                "select (space::text like '%16%')::int::bigint from epochs
+        // It goes on: a new run, whose verdict is revised, is added up with all that is known.
+        let wide = database.number(
+            "select (space::text like '%16%')::int::bigint from epochs
                  order by ordinal desc limit 1",
-            );
-            let mut random = Random::new(seed);
-            let wide = wide.await == 1;
-            for job_id in 500..504 {
-                judged(&database, &store, job_id, wide, &mut random).await;
-            }
-            assert_eq!(store.check_caches().await.unwrap(), []);
-            sum.fetch_add(removed.runs, Ordering::Relaxed);
-        })
-        .await;
+        );
+        let mut random = Random::new(seed);
+        let wide = wide.await == 1;
+        for job_id in 500..504 {
+            judged(&database, &store, job_id, wide, &mut random).await;
+        }
+        assert_eq!(store.check_caches().await.unwrap(), []);
+        sum.fetch_add(removed.runs, Ordering::Relaxed);
     }
     let removed = removed_of_all.load(Ordering::Relaxed);
     assert!(removed > 50, "{removed} is hardly a test");
@@ -263,7 +251,10 @@ async fn two_epochs(database: &Database, store: &Store) -> (i64, Vec<i64>) {
     let mut runs = Vec::new();
     for job_id in 1..=4 {
         let run = launch(store, job_id, point(job_id), 10.0 + f64::from(job_id)).await;
-        database.judge(store, run, &counted(job_id)).await.unwrap();
+        database
+            .judge(store, run, &counted(point(job_id)))
+            .await
+            .unwrap();
         runs.push(run);
         if job_id == 2 {
             let study_id = database.number("select id from studies").await;
@@ -276,298 +267,283 @@ async fn two_epochs(database: &Database, store: &Store) -> (i64, Vec<i64>) {
 
 #[tokio::test]
 async fn a_late_report_of_a_removed_run_is_refused_and_counts_no_second_time() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let (_, runs) = two_epochs(&database, &store).await;
-        age(&database, 100).await;
-        assert_eq!(remove_all(&store).await.runs, 2);
-        let before = known(&store).await;
-        let begun = Timestamp::now() - Duration::from_secs((STARTED + 1) * 86_400);
-        for (run_id, prolog_at) in [
-            (Some(runs[0]), None),
-            (Some(runs[0]), Some(begun)),
-            (None, Some(begun)),
-        ] {
-            let report = Report {
-                run_id,
-                prolog_at,
-                ..Report::of(1)
-            };
-            let refused = report.deliver(&store).await.unwrap_err();
-            assert!(matches!(refused, StoreError::Removed { .. }), "{refused}");
-            assert!(refused.to_string().contains("removed by retention"));
-        }
-        say(&store, 1, "COMPLETED").await;
-        assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
-        assert_eq!(known(&store).await, before);
-        assert_eq!(database.number("select count(*) from runs").await, 2);
-
-        // The same job id today is another launch, whose start was not answered.
-        let again = Report {
-            prolog_at: Some(Timestamp::now()),
+    let database = Database::new().await;
+    let store = database.store(2);
+    let (_, runs) = two_epochs(&database, &store).await;
+    age(&database, 100).await;
+    assert_eq!(remove_all(&store).await.runs, 2);
+    let before = known(&store).await;
+    let begun = Timestamp::now() - Duration::from_secs((STARTED + 1) * 86_400);
+    for (run_id, prolog_at) in [
+        (Some(runs[0]), None),
+        (Some(runs[0]), Some(begun)),
+        (None, Some(begun)),
+    ] {
+        let report = Report {
+            run_id,
+            prolog_at,
             ..Report::of(1)
         };
-        assert!(!again.deliver(&store).await.unwrap().duplicate);
-        assert_eq!(database.number("select count(*) from runs").await, 3);
-    })
-    .await;
+        let refused = report.deliver(&store).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Removed { .. }), "{refused}");
+        assert!(refused.to_string().contains("removed by retention"));
+    }
+    say(&store, 1, "COMPLETED").await;
+    assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
+    assert_eq!(known(&store).await, before);
+    assert_eq!(database.number("select count(*) from runs").await, 2);
+
+    // The same job id today is another launch, whose start was not answered.
+    let again = Report {
+        prolog_at: Some(Timestamp::now()),
+        ..Report::of(1)
+    };
+    assert!(!again.deliver(&store).await.unwrap().duplicate);
+    assert_eq!(database.number("select count(*) from runs").await, 3);
 }
 
 #[tokio::test]
 async fn whatever_is_heard_of_a_trimmed_run_later_changes_nothing() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let (_, runs) = two_epochs(&database, &store).await;
-        age(&database, 100).await;
-        assert_eq!(remove_all(&store).await.trimmed, 2);
-        let before = known(&store).await;
-        let changes = database.changes(runs[2]).await;
-        for node in ["n1", "n2"] {
-            let late = Report {
-                run_id: Some(runs[2]),
-                node: node.into(),
-                elapsed: Some(1000.0),
-                ..Report::of(3)
-            };
-            assert!(late.deliver(&store).await.unwrap().duplicate, "{node}");
-        }
-        say(&store, 3, "FAILED").await;
-        assert_eq!(database.changes(runs[2]).await, changes);
-        assert!(
-            store
-                .awaited_runs(CLUSTER, true, 10)
-                .await
-                .unwrap()
-                .is_empty()
-        );
-        assert_eq!(known(&store).await, before);
-        let chance =
-            "select count(*) from runs where suggestion ? 'removed_at' and trimmed_at is not null";
-        assert_eq!(database.number(chance).await, 2);
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    let (_, runs) = two_epochs(&database, &store).await;
+    age(&database, 100).await;
+    assert_eq!(remove_all(&store).await.trimmed, 2);
+    let before = known(&store).await;
+    let changes = database.changes(runs[2]).await;
+    for node in ["n1", "n2"] {
+        let late = Report {
+            run_id: Some(runs[2]),
+            node: node.into(),
+            elapsed: Some(1000.0),
+            ..Report::of(3)
+        };
+        assert!(late.deliver(&store).await.unwrap().duplicate, "{node}");
+    }
+    say(&store, 3, "FAILED").await;
+    assert_eq!(database.changes(runs[2]).await, changes);
+    assert!(
+        store
+            .awaited_runs(CLUSTER, true, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(known(&store).await, before);
+    let chance =
+        "select count(*) from runs where suggestion ? 'removed_at' and trimmed_at is not null";
+    assert_eq!(database.number(chance).await, 2);
 }
 
 #[tokio::test]
 async fn what_is_awaited_young_or_needed_stays() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let (study_id, runs) = two_epochs(&database, &store).await;
-        age(&database, 100).await;
-        let of_epoch = "where id = (select epoch_id from runs where id = $1)";
-        let lost = format!("update epochs set evidence = null {of_epoch}");
-        let found = format!("update epochs set evidence = '{{}}' {of_epoch}");
-        for (harm, heal) in [
-            (
-                "update runs set changes = changes + 1 where id = $1",
-                "update runs set changes = judged_changes where id = $1",
-            ),
-            (
-                "update runs set dirty = true where id = $1",
-                "update runs set dirty = false where id = $1",
-            ),
-            (
-                "update judgements set judged_at = now() - interval '29 days' where run_id = $1",
-                "update judgements set judged_at = now() - interval '31 days' where run_id = $1",
-            ),
-            (
-                "update reports set received_at = now() where run_id = $1",
-                "update reports set received_at = now() - interval '31 days' where run_id = $1",
-            ),
-            (lost.as_str(), found.as_str()),
-        ] {
-            let mut connection = database.connect().await;
-            sqlx::query(AssertSqlSafe(harm.to_owned()))
-                .bind(runs[0])
-                .execute(&mut connection)
-                .await
-                .unwrap();
-            let would = store.would_remove(LEAST_DAYS).await.unwrap();
-            assert_eq!(would.runs, 0, "{harm}");
-            sqlx::query(AssertSqlSafe(heal.to_owned()))
-                .bind(runs[0])
-                .execute(&mut connection)
-                .await
-                .unwrap();
-            connection.close().await.unwrap();
-        }
-        // An undo of the reset takes the runs of the epoch before: they are needed then.
-        let line = database
-            .number("select max(id) from audit where action = 'reset'")
-            .await;
-        assert_eq!(store.undo(line, BY).await.unwrap(), Undone::Done);
-        age(&database, 100).await;
-        execute(&database, "update epochs set evidence = '{}'").await;
-        // Of the three, only the one that the undo has left behind.
-        let before = known(&store).await;
-        assert_eq!(remove_all(&store).await.runs, 2);
-        assert_eq!(known(&store).await, before);
-        assert_eq!(
-            store
-                .study_state(study_id)
-                .await
-                .unwrap()
-                .history
-                .tally
-                .total,
-            2
-        );
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    let (study_id, runs) = two_epochs(&database, &store).await;
+    age(&database, 100).await;
+    let of_epoch = "where id = (select epoch_id from runs where id = $1)";
+    let lost = format!("update epochs set evidence = null {of_epoch}");
+    let found = format!("update epochs set evidence = '{{}}' {of_epoch}");
+    for (harm, heal) in [
+        (
+            "update runs set changes = changes + 1 where id = $1",
+            "update runs set changes = judged_changes where id = $1",
+        ),
+        (
+            "update runs set dirty = true where id = $1",
+            "update runs set dirty = false where id = $1",
+        ),
+        (
+            "update judgements set judged_at = now() - interval '29 days' where run_id = $1",
+            "update judgements set judged_at = now() - interval '31 days' where run_id = $1",
+        ),
+        (
+            "update reports set received_at = now() where run_id = $1",
+            "update reports set received_at = now() - interval '31 days' where run_id = $1",
+        ),
+        (lost.as_str(), found.as_str()),
+    ] {
+        let mut connection = database.connect().await;
+        sqlx::query(AssertSqlSafe(harm.to_owned()))
+            .bind(runs[0])
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        let would = store.would_remove(LEAST_DAYS).await.unwrap();
+        assert_eq!(would.runs, 0, "{harm}");
+        sqlx::query(AssertSqlSafe(heal.to_owned()))
+            .bind(runs[0])
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        connection.close().await.unwrap();
+    }
+    // An undo of the reset takes the runs of the epoch before: they are needed then.
+    let line = database
+        .number("select max(id) from audit where action = 'reset'")
+        .await;
+    assert_eq!(store.undo(line, BY).await.unwrap(), Undone::Done);
+    age(&database, 100).await;
+    execute(&database, "update epochs set evidence = '{}'").await;
+    // Of the three, only the one that the undo has left behind.
+    let before = known(&store).await;
+    assert_eq!(remove_all(&store).await.runs, 2);
+    assert_eq!(known(&store).await, before);
+    assert_eq!(
+        store
+            .study_state(study_id)
+            .await
+            .unwrap()
+            .history
+            .tally
+            .total,
+        2
+    );
 }
 
 #[tokio::test]
 async fn what_would_be_added_up_from_removed_runs_says_so() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let (study_id, runs) = two_epochs(&database, &store).await;
-        let first = database.number("select min(id) from epochs").await;
-        age(&database, 100).await;
-        // Marked, and its runs are not gone yet.
-        let (marked, more) = store.remove_history(LEAST_DAYS, BY).await.unwrap();
-        assert!(marked.is_nothing() && more);
-        let gone = |error: &StoreError| matches!(error, StoreError::Removed { .. });
-        assert!(gone(&store.history_at(first, 2).await.unwrap_err()));
-        let revised = database.judge(&store, runs[0], &counted(5)).await;
-        assert!(gone(&revised.unwrap_err()));
-        remove_all(&store).await;
-        assert!(gone(&store.history_at(first, 2).await.unwrap_err()));
-        let line = database
-            .number("select max(id) from audit where action = 'reset'")
-            .await;
-        match store.undo(line, BY).await.unwrap() {
-            Undone::Cannot(why) => assert!(why.contains("removed by retention"), "{why}"),
-            other => panic!("{other:?}"),
-        }
-        assert_eq!(store.study_state(study_id).await.unwrap().epoch, 2);
-        assert!(store.removed_through().await.unwrap().is_some());
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    let (study_id, runs) = two_epochs(&database, &store).await;
+    let first = database.number("select min(id) from epochs").await;
+    age(&database, 100).await;
+    // Marked, and its runs are not gone yet.
+    let (marked, more) = store.remove_history(LEAST_DAYS, BY).await.unwrap();
+    assert!(marked.is_nothing() && more);
+    let gone = |error: &StoreError| matches!(error, StoreError::Removed { .. });
+    assert!(gone(&store.history_at(first, 2).await.unwrap_err()));
+    let revised = database.judge(&store, runs[0], &counted(point(5))).await;
+    assert!(gone(&revised.unwrap_err()));
+    remove_all(&store).await;
+    assert!(gone(&store.history_at(first, 2).await.unwrap_err()));
+    let line = database
+        .number("select max(id) from audit where action = 'reset'")
+        .await;
+    match store.undo(line, BY).await.unwrap() {
+        Undone::Cannot(why) => assert!(why.contains("removed by retention"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(store.study_state(study_id).await.unwrap().epoch, 2);
+    assert!(store.removed_through().await.unwrap().is_some());
 }
 
 #[tokio::test]
 async fn a_study_with_removed_runs_is_exported_and_imported_the_same() {
-    in_database(|from| async move {
-        let store = from.store(2);
-        let (study_id, _) = two_epochs(&from, &store).await;
-        age(&from, 100).await;
-        remove_all(&store).await;
-        let text = exported(&store, &[study_id]).await;
-        in_database(|to| async move {
-            let other = to.store(2);
-            imported(&other, &text, |import| import).await.unwrap();
-            let here = to.number("select id from studies").await;
-            assert_eq!(exported(&other, &[here]).await, text);
-            assert_eq!(other.check_caches().await.unwrap(), []);
-            assert!(remove_all(&other).await.is_nothing());
-            let lacks = text.replacen(
-                "\"ordinal\":2,\"parent\":1,\"takes\":\"nothing\",\"taken_judgements\":null",
-                "\"ordinal\":2,\"parent\":1,\"takes\":\"runs\",\"taken_judgements\":2",
-                1,
-            );
-            assert_ne!(lacks, text);
-            in_database(|third| async move {
-                let error = imported(&third.store(2), &lacks, |import| import)
-                    .await
-                    .unwrap_err();
-                assert!(error.to_string().contains("said to be removed"), "{error}");
-            })
-            .await;
-        })
-        .await;
-    })
-    .await;
+    let from = Database::new().await;
+    let store = from.store(2);
+    let (study_id, _) = two_epochs(&from, &store).await;
+    age(&from, 100).await;
+    remove_all(&store).await;
+    let text = exported(&store, &[study_id]).await;
+    let to = Database::new().await;
+    let other = to.store(2);
+    imported(&other, &text, |import| import).await.unwrap();
+    let here = to.number("select id from studies").await;
+    assert_eq!(exported(&other, &[here]).await, text);
+    assert_eq!(other.check_caches().await.unwrap(), []);
+    assert!(remove_all(&other).await.is_nothing());
+    let lacks = text.replacen(
+        "\"ordinal\":2,\"parent\":1,\"takes\":\"nothing\",\"taken_judgements\":null",
+        "\"ordinal\":2,\"parent\":1,\"takes\":\"runs\",\"taken_judgements\":2",
+        1,
+    );
+    assert_ne!(lacks, text);
+    let third = Database::new().await;
+    let error = imported(&third.store(2), &lacks, |import| import)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("said to be removed"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_several_replicas_each_run_is_removed_by_one_with_its_line_of_the_audit() {
-    in_database(|database| async move {
-        let store = database.store(8);
-        long_ago(&database).await;
-        for job_id in 1..=40 {
-            let run = launch(&store, job_id, point(1), 10.0).await;
-            database.judge(&store, run, &counted(1)).await.unwrap();
-        }
-        let study_id = database.number("select id from studies").await;
-        store.reset(study_id, BY).await.unwrap();
-        execute(&database, "update epochs set evidence = '{}'").await;
-        age(&database, 100).await;
-        let mut removing = JoinSet::new();
-        for _ in 0..4 {
-            let store = store.clone();
-            removing.spawn(async move { remove_all(&store).await.runs });
-        }
-        let removed: u64 = removing.join_all().await.into_iter().sum();
-        assert_eq!(removed, 40);
-        assert_eq!(database.number("select count(*) from runs").await, 0);
-        let told = "select sum((detail ->> 'runs')::bigint)::bigint from audit
+    let database = Database::new().await;
+    let store = database.store(8);
+    long_ago(&database).await;
+    for job_id in 1..=40 {
+        let run = launch(&store, job_id, point(1), 10.0).await;
+        database
+            .judge(&store, run, &counted(point(1)))
+            .await
+            .unwrap();
+    }
+    let study_id = database.number("select id from studies").await;
+    store.reset(study_id, BY).await.unwrap();
+    execute(&database, "update epochs set evidence = '{}'").await;
+    age(&database, 100).await;
+    let mut removing = JoinSet::new();
+    for _ in 0..4 {
+        let store = store.clone();
+        removing.spawn(async move { remove_all(&store).await.runs });
+    }
+    let removed: u64 = removing.join_all().await.into_iter().sum();
+    assert_eq!(removed, 40);
+    assert_eq!(database.number("select count(*) from runs").await, 0);
+    let told = "select sum((detail ->> 'runs')::bigint)::bigint from audit
                     where action = 'retention' and uid = 7 and why = 'the site keeps a year'";
-        assert_eq!(database.number(told).await, 40);
-    })
-    .await;
+    assert_eq!(database.number(told).await, 40);
 }
 
 #[tokio::test]
 async fn a_taken_service_cannot_erase_the_last_month_and_the_reports_role_nothing() {
-    in_database(|database| async move {
-        let owner = database.store(2);
-        let (_, runs) = two_epochs(&database, &owner).await;
-        roles::make_all(&database).await;
-        let mut service = database.connect_as(roles::SERVICE).await;
-        // What it may write it makes old: starts, verdicts, epochs, outcome records, the mark itself.
-        for statement in [
-            "update runs set started_at = started_at - interval '1 year',
+    let database = Database::new().await;
+    let owner = database.store(2);
+    let (_, runs) = two_epochs(&database, &owner).await;
+    roles::make_all(&database).await;
+    let mut service = database.connect_as(roles::SERVICE).await;
+    // What it may write it makes old: starts, verdicts, epochs, outcome records, the mark itself.
+    for statement in [
+        "update runs set started_at = started_at - interval '1 year',
                              judged_at = judged_at - interval '1 year'",
-            "update outcomes set received_at = received_at - interval '1 year'",
-            "update epochs set opened_at = opened_at - interval '1 year', evidence = '{}'",
-            "insert into epochs (study_id, ordinal, takes, space, seed, opened_why, opened_at)
+        "update outcomes set received_at = received_at - interval '1 year'",
+        "update epochs set opened_at = opened_at - interval '1 year', evidence = '{}'",
+        "insert into epochs (study_id, ordinal, takes, space, seed, opened_why, opened_at)
              select study_id, 9, 'nothing', space, 1, 'mine', now() - interval '1 year'
              from epochs limit 1",
-            "update epochs set removed_at = now(), removed_run = 0, removed_start = now()
+        "update epochs set removed_at = now(), removed_run = 0, removed_start = now()
              where ordinal = 2",
-        ] {
-            service.execute(statement).await.unwrap();
-        }
-        let call =
-            "select runs + trimmed from public.remove_history(interval '30 days', 1000, 0, 'mine')";
-        for _ in 0..5 {
-            let removed: i64 = sqlx::query_scalar(call)
-                .fetch_one(&mut service)
-                .await
-                .unwrap();
-            assert_eq!(removed, 0);
-        }
-        for too_much in [
-            "select * from remove_history(interval '29 days', 1, 0, 'mine')",
-            "select * from remove_history(interval '-1 year', 1, 0, 'mine')",
-            "select * from remove_history(null, 1, 0, 'mine')",
-            "select * from remove_history(interval '1 year', 1001, 0, 'mine')",
-            "select * from remove_history(interval '1 year', null, 0, 'mine')",
-        ] {
-            let error = service.execute(too_much).await.unwrap_err();
-            let code = error.as_database_error().and_then(|error| error.code());
-            assert_eq!(code.as_deref(), Some("22023"), "{too_much}: {error}");
-        }
-        assert_eq!(
-            database.number("select count(*) from runs").await,
-            runs.len() as i64
-        );
-        assert_eq!(
-            database.number("select count(*) from reports").await,
-            runs.len() as i64
-        );
-        service.close().await.unwrap();
-
-        let mut report = database.connect_as("io-autotune-report").await;
-        let error = report.execute(call).await.unwrap_err();
+    ] {
+        service.execute(statement).await.unwrap();
+    }
+    let call =
+        "select runs + trimmed from public.remove_history(interval '30 days', 1000, 0, 'mine')";
+    for _ in 0..5 {
+        let removed: i64 = sqlx::query_scalar(call)
+            .fetch_one(&mut service)
+            .await
+            .unwrap();
+        assert_eq!(removed, 0);
+    }
+    for too_much in [
+        "select * from remove_history(interval '29 days', 1, 0, 'mine')",
+        "select * from remove_history(interval '-1 year', 1, 0, 'mine')",
+        "select * from remove_history(null, 1, 0, 'mine')",
+        "select * from remove_history(interval '1 year', 1001, 0, 'mine')",
+        "select * from remove_history(interval '1 year', null, 0, 'mine')",
+    ] {
+        let error = service.execute(too_much).await.unwrap_err();
         let code = error.as_database_error().and_then(|error| error.code());
-        assert_eq!(code.as_deref(), Some(REFUSED), "{error}");
-        report.close().await.unwrap();
+        assert_eq!(code.as_deref(), Some("22023"), "{too_much}: {error}");
+    }
+    assert_eq!(
+        database.number("select count(*) from runs").await,
+        runs.len() as i64
+    );
+    assert_eq!(
+        database.number("select count(*) from reports").await,
+        runs.len() as i64
+    );
+    service.close().await.unwrap();
 
-        // With the rights of the service alone, what is old goes.
-        age(&database, 400).await;
-        let own = Store::open(&database.url_of(roles::SERVICE), Default::default()).unwrap();
-        assert!(!remove_all(&own).await.is_nothing());
-    })
-    .await;
+    let mut report = database.connect_as("io-autotune-report").await;
+    let error = report.execute(call).await.unwrap_err();
+    let code = error.as_database_error().and_then(|error| error.code());
+    assert_eq!(code.as_deref(), Some(REFUSED), "{error}");
+    report.close().await.unwrap();
+
+    // With the rights of the service alone, what is old goes.
+    age(&database, 400).await;
+    let own = Store::open(&database.url_of(roles::SERVICE), Default::default()).unwrap();
+    assert!(!remove_all(&own).await.is_nothing());
 }

@@ -1,10 +1,10 @@
 //! What the roles of `deploy/sql` may do, and that the service can work with the least of them.
 
-use io_autotune_store::{Audit, Source, Store, StoreError, StoreOptions, Verdict};
+use io_autotune_store::{Source, Store, StoreError, StoreOptions};
 use sqlx::{Connection, Executor, PgConnection};
 use tokio::sync::Mutex;
 
-use crate::support::{CLUSTER, Database, in_database, in_empty_database, launch, point, word};
+use crate::support::{CLUSTER, Database, by, counted, launch, not_counted, point, word};
 
 /// PostgreSQL's `insufficient_privilege`.
 pub(crate) const REFUSED: &str = "42501";
@@ -61,22 +61,13 @@ async fn works(database: &Database, store: &Store) {
         .record_outcomes(Source::Squeue, CLUSTER, &[word(1, "COMPLETED")])
         .await
         .unwrap();
-    let verdict = Verdict::Counted {
-        parametrization: point(4),
-        why: "Slurm says COMPLETED".into(),
-    };
+    let verdict = counted(point(4));
     database.judge(store, run_id, &verdict).await.unwrap();
-    let revised = Verdict::NotCounted {
-        why: "it was not".into(),
-        failed: None,
-    };
+    let revised = not_counted("it was not");
     database.judge(store, run_id, &revised).await.unwrap();
     launch(store, 2, point(1), 3.0).await;
     let study_id = database.number("select id from studies").await;
-    let audit = Audit {
-        uid: 1000,
-        why: "a try",
-    };
+    let audit = by(1000, "a try");
     store.pin(study_id, &point(4), None, audit).await.unwrap();
     store.unpin(study_id, audit).await.unwrap();
     store
@@ -93,106 +84,100 @@ async fn is_refused(connection: &mut PgConnection, statement: &'static str) {
 
 #[tokio::test]
 async fn the_services_role_works_and_can_do_nothing_else() {
-    in_empty_database(|database| async move {
-        made(&database).await;
-        let store = service(&database);
-        let error = store.migrate().await.unwrap_err();
-        assert!(
-            matches!(&error, StoreError::MayNotMigrate { actual: 0, role, .. } if role == SERVICE),
-            "{error}"
-        );
-        assert!(error.is_for_the_owner() && error.to_string().contains("--migrate"));
+    let database = Database::empty().await;
+    made(&database).await;
+    let store = service(&database);
+    let error = store.migrate().await.unwrap_err();
+    assert!(
+        matches!(&error, StoreError::MayNotMigrate { actual: 0, role, .. } if role == SERVICE),
+        "{error}"
+    );
+    assert!(error.is_for_the_owner() && error.to_string().contains("--migrate"));
 
-        let owner = Store::open(&owners_url(&database), StoreOptions::default()).unwrap();
-        owner.migrate().await.unwrap();
-        owner.migrate().await.unwrap();
-        owner.close().await;
-        store.migrate().await.unwrap();
-        store.ready().await.unwrap();
-        works(&database, &store).await;
+    let owner = Store::open(&owners_url(&database), StoreOptions::default()).unwrap();
+    owner.migrate().await.unwrap();
+    owner.migrate().await.unwrap();
+    owner.close().await;
+    store.migrate().await.unwrap();
+    store.ready().await.unwrap();
+    works(&database, &store).await;
 
-        let mut connection = database.connect_as(SERVICE).await;
-        for statement in [
-            "create table mine ()",
-            "create temporary table mine ()",
-            "create schema mine",
-            "create function mine() returns int language sql as 'select 1'",
-            "drop table runs",
-            "drop schema report cascade",
-            "alter table runs add column mine int",
-            "alter table audit disable trigger all",
-            "truncate tested",
-            "truncate audit",
-            "update audit set why = 'never'",
-            "delete from audit",
-            "update judgements set elapsed = 1",
-            "delete from judgements",
-            "update reports set body = '{}'",
-            "delete from reports",
-            "delete from runs",
-            "delete from studies",
-            "update schema_needs set migration = 0",
-            "delete from _sqlx_migrations",
-            "call narrow_rights()",
-            "insert into schema_needs values (99, false)",
-            r#"set role "io-autotune-migrate""#,
-        ] {
-            is_refused(&mut connection, statement).await;
-        }
-        connection.close().await.unwrap();
-    })
-    .await;
+    let mut connection = database.connect_as(SERVICE).await;
+    for statement in [
+        "create table mine ()",
+        "create temporary table mine ()",
+        "create schema mine",
+        "create function mine() returns int language sql as 'select 1'",
+        "drop table runs",
+        "drop schema report cascade",
+        "alter table runs add column mine int",
+        "alter table audit disable trigger all",
+        "truncate tested",
+        "truncate audit",
+        "update audit set why = 'never'",
+        "delete from audit",
+        "update judgements set elapsed = 1",
+        "delete from judgements",
+        "update reports set body = '{}'",
+        "delete from reports",
+        "delete from runs",
+        "delete from studies",
+        "update schema_needs set migration = 0",
+        "delete from _sqlx_migrations",
+        "call narrow_rights()",
+        "insert into schema_needs values (99, false)",
+        r#"set role "io-autotune-migrate""#,
+    ] {
+        is_refused(&mut connection, statement).await;
+    }
+    connection.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_database_of_one_role_is_taken_over_and_later_tables_are_the_services_too() {
-    in_database(|database| async move {
-        made(&database).await;
-        made(&database).await;
-        let store = service(&database);
-        store.migrate().await.unwrap();
-        works(&database, &store).await;
+    let database = Database::new().await;
+    made(&database).await;
+    made(&database).await;
+    let store = service(&database);
+    store.migrate().await.unwrap();
+    works(&database, &store).await;
 
-        let mut owner = database.connect().await;
-        for statement in [
-            r#"set role "io-autotune-migrate""#,
-            "alter table runs add column later int",
-            "create table later (one int)",
-        ] {
-            owner.execute(statement).await.unwrap();
-        }
-        owner.close().await.unwrap();
-        let mut connection = database.connect_as(SERVICE).await;
-        for statement in [
-            "insert into later values (1)",
-            "update later set one = 2",
-            "update runs set later = 1",
-        ] {
-            connection.execute(statement).await.unwrap();
-        }
-        is_refused(&mut connection, "truncate later").await;
-        is_refused(&mut connection, "update audit set why = 'never'").await;
-        connection.close().await.unwrap();
-    })
-    .await;
+    let mut owner = database.connect().await;
+    for statement in [
+        r#"set role "io-autotune-migrate""#,
+        "alter table runs add column later int",
+        "create table later (one int)",
+    ] {
+        owner.execute(statement).await.unwrap();
+    }
+    owner.close().await.unwrap();
+    let mut connection = database.connect_as(SERVICE).await;
+    for statement in [
+        "insert into later values (1)",
+        "update later set one = 2",
+        "update runs set later = 1",
+    ] {
+        connection.execute(statement).await.unwrap();
+    }
+    is_refused(&mut connection, "truncate later").await;
+    is_refused(&mut connection, "update audit set why = 'never'").await;
+    connection.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_owner_too_can_only_add_to_the_audit() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        works(&database, &store).await;
-        let mut connection = database.connect().await;
-        for statement in [
-            "update audit set why = 'never'",
-            "delete from audit",
-            "truncate audit",
-            "truncate studies cascade",
-        ] {
-            is_refused(&mut connection, statement).await;
-        }
-        assert_eq!(database.number("select count(*) from audit").await, 2);
-        connection.close().await.unwrap();
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(1);
+    works(&database, &store).await;
+    let mut connection = database.connect().await;
+    for statement in [
+        "update audit set why = 'never'",
+        "delete from audit",
+        "truncate audit",
+        "truncate studies cascade",
+    ] {
+        is_refused(&mut connection, statement).await;
+    }
+    assert_eq!(database.number("select count(*) from audit").await, 2);
+    connection.close().await.unwrap();
 }

@@ -6,39 +6,33 @@ use io_autotune_store::{Store, StoreError, StoreOptions};
 use sqlx::Connection;
 use tokio::task::JoinSet;
 
-use crate::support::{
-    Database, Report, Start, at_least_once_within, in_database, in_empty_database, launch, point,
-};
+use crate::support::{Database, Report, Start, at_least_once_within, launch, point};
 
 #[tokio::test]
 async fn migrating_again_does_nothing() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        let applied = "select (sum(extract(epoch from installed_on)) * 1000000)::bigint + count(*) from _sqlx_migrations";
-        let before = database.number(applied).await;
-        store.migrate().await.unwrap();
-        store.ready().await.unwrap();
-        assert_eq!(database.number(applied).await, before);
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    let applied = "select (sum(extract(epoch from installed_on)) * 1000000)::bigint + count(*) from _sqlx_migrations";
+    let before = database.number(applied).await;
+    store.migrate().await.unwrap();
+    store.ready().await.unwrap();
+    assert_eq!(database.number(applied).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn replicas_that_start_together_migrate_an_empty_database_once() {
-    in_empty_database(|database| async move {
-        let mut migrating = JoinSet::new();
-        for _ in 0..6 {
-            let store = database.store(1);
-            migrating.spawn(async move { store.migrate().await });
-        }
-        for done in migrating.join_all().await {
-            done.unwrap();
-        }
-        let versions = "select count(*) - count(distinct version) from _sqlx_migrations";
-        assert_eq!(database.number(versions).await, 0);
-        database.store(1).ready().await.unwrap();
-    })
-    .await;
+    let database = Database::empty().await;
+    let mut migrating = JoinSet::new();
+    for _ in 0..6 {
+        let store = database.store(1);
+        migrating.spawn(async move { store.migrate().await });
+    }
+    for done in migrating.join_all().await {
+        done.unwrap();
+    }
+    let versions = "select count(*) - count(distinct version) from _sqlx_migrations";
+    assert_eq!(database.number(versions).await, 0);
+    database.store(1).ready().await.unwrap();
 }
 
 /// Makes the database what a newer program's next migration would: with a table that this program does not know of,
@@ -74,77 +68,71 @@ async fn migrate_beyond(database: &Database, contract: bool) -> (i64, i64) {
 
 #[tokio::test]
 async fn a_schema_that_a_newer_program_has_expanded_is_worked_with() {
-    in_database(|database| async move {
-        let store = database.store(2);
-        // It was running when the other came; and it is restarted.
-        let started = Start::of(1).search(&store, point(1)).await;
-        let (next, _) = migrate_beyond(&database, false).await;
-        assert_eq!(store.schema_version().await.unwrap(), next);
-        store.ready().await.unwrap();
-        let restarted = database.store(2);
-        restarted.migrate().await.unwrap();
-        restarted.ready().await.unwrap();
-        for store in [&store, &restarted] {
-            assert_eq!(
-                Start::of(1).search(store, point(2)).await.run_id,
-                started.run_id
-            );
-        }
-        Report::of(1).deliver(&restarted).await.unwrap();
-        let run_id = launch(&store, 2, point(1), 10.0).await;
-        assert!(run_id > started.run_id);
-    })
-    .await;
+    let database = Database::new().await;
+    let store = database.store(2);
+    // It was running when the other came; and it is restarted.
+    let started = Start::of(1).search(&store, point(1)).await;
+    let (next, _) = migrate_beyond(&database, false).await;
+    assert_eq!(store.schema_version().await.unwrap(), next);
+    store.ready().await.unwrap();
+    let restarted = database.store(2);
+    restarted.migrate().await.unwrap();
+    restarted.ready().await.unwrap();
+    for store in [&store, &restarted] {
+        assert_eq!(
+            Start::of(1).search(store, point(2)).await.run_id,
+            started.run_id
+        );
+    }
+    Report::of(1).deliver(&restarted).await.unwrap();
+    let run_id = launch(&store, 2, point(1), 10.0).await;
+    assert!(run_id > started.run_id);
 }
 
 #[tokio::test]
 async fn a_schema_that_needs_a_newer_program_is_refused() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        let (next, known_version) = migrate_beyond(&database, true).await;
-        for refused in [store.migrate().await, store.ready().await] {
-            match refused.unwrap_err() {
-                StoreError::NewerSchema { actual, known } => {
-                    assert_eq!((actual, known), (next, known_version));
-                }
-                other => panic!("{other:?}"),
+    let database = Database::new().await;
+    let store = database.store(1);
+    let (next, known_version) = migrate_beyond(&database, true).await;
+    for refused in [store.migrate().await, store.ready().await] {
+        match refused.unwrap_err() {
+            StoreError::NewerSchema { actual, known } => {
+                assert_eq!((actual, known), (next, known_version));
             }
+            other => panic!("{other:?}"),
         }
-    })
-    .await;
+    }
 }
 
 #[tokio::test]
 async fn a_program_waits_for_the_one_that_migrates_and_is_not_ready_before() {
-    in_empty_database(|database| async move {
-        let store = database.store(2);
-        let error = store.ready().await.unwrap_err();
-        assert!(
-            matches!(error, StoreError::OlderSchema { actual: 0, .. }),
-            "{error}"
-        );
-        // Another program holds the lock under which sqlx migrates this database.
-        let mut other = database.connect().await;
-        sqlx::migrate::Migrate::lock(&mut other).await.unwrap();
-        let mut migrating = tokio::spawn({
-            let store = store.clone();
-            async move { store.migrate().await }
-        });
-        let waiting = "select count(*) from pg_stat_activity
+    let database = Database::empty().await;
+    let store = database.store(2);
+    let error = store.ready().await.unwrap_err();
+    assert!(
+        matches!(error, StoreError::OlderSchema { actual: 0, .. }),
+        "{error}"
+    );
+    // Another program holds the lock under which sqlx migrates this database.
+    let mut other = database.connect().await;
+    sqlx::migrate::Migrate::lock(&mut other).await.unwrap();
+    let mut migrating = tokio::spawn({
+        let store = store.clone();
+        async move { store.migrate().await }
+    });
+    let waiting = "select count(*) from pg_stat_activity
                        where datname = current_database() and wait_event = 'advisory'";
-        at_least_once_within(Duration::from_secs(30), "it waits", async || {
-            database.number(waiting).await == 1
-        })
-        .await;
-        assert!(!migrating.is_finished());
-        // One that is told to stop meanwhile leaves no lock behind.
-        migrating.abort();
-        assert!((&mut migrating).await.unwrap_err().is_cancelled());
-        other.close().await.unwrap();
-        store.migrate().await.unwrap();
-        store.ready().await.unwrap();
+    at_least_once_within(Duration::from_secs(30), "it waits", async || {
+        database.number(waiting).await == 1
     })
     .await;
+    assert!(!migrating.is_finished());
+    // One that is told to stop meanwhile leaves no lock behind.
+    migrating.abort();
+    assert!((&mut migrating).await.unwrap_err().is_cancelled());
+    other.close().await.unwrap();
+    store.migrate().await.unwrap();
+    store.ready().await.unwrap();
 }
 
 #[tokio::test]

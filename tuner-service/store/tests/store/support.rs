@@ -5,10 +5,10 @@ mod dropped;
 mod random;
 mod runs;
 
-pub(crate) use database::{Database, at_least_once_within, in_database, in_empty_database};
+pub(crate) use database::{Database, at_least_once_within};
 pub(crate) use dropped::dropped_after;
 pub(crate) use random::Random;
 pub(crate) use runs::{
-    CLUSTER, Lock, Report, START_EVERY_HOUR, Start, decision, in_flight, launch, merge_reports,
-    narrow_space, other_space, point, say, space, started, study, word,
+    CLUSTER, Lock, Report, START_EVERY_HOUR, Start, by, counted, decision, in_flight, launch,
+    merge_reports, narrow_space, not_counted, other_space, point, say, space, started, study, word,
 };

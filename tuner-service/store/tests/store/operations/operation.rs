@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Phase, Role};
+use io_autotune_model::{Outcome, Parametrization, Phase, Role};
 use io_autotune_store::{
-    Audit, AwaitedRun, Failure, OutcomeReport, RunFilter, Source, Store, StudyFilter, StudyKey,
-    Verdict,
+    AwaitedRun, Failure, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict,
 };
 
 use crate::support::{
-    CLUSTER, Lock, Random, Report, Start, decision, other_space, point, space, study, word,
+    CLUSTER, Lock, Random, Report, Start, by, decision, other_space, point, space, study, word,
 };
 
 /// One operation on the store.
 pub(crate) enum Operation {
     Start(Box<Start>, Phase, Role, Parametrization),
     Finish(Box<Report>),
-    Outcome(Source, OutcomeReport),
+    Outcome(Source, Outcome),
     Claim,
     Judge(i64, i64, Verdict),
     Release(i64),
@@ -146,10 +145,7 @@ impl Operation {
     /// # Panics
     /// When the store fails in a way that this operation has no reason for.
     pub(crate) async fn run(self, store: &Store) {
-        let audit = Audit {
-            uid: 0,
-            why: "at random",
-        };
+        let audit = by(0, "at random");
         match self {
             Self::Start(start, phase, role, parametrization) => {
                 start

@@ -1,23 +1,52 @@
 //! A database for each test.
 
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use io_autotune_store::{Judged, Store, StoreError, StoreOptions, Verdict};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+use tokio::runtime::Builder;
 
-/// A database that one test has to itself.
+/// A database that one test has to itself. It is dropped with its last clone, however the test ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Database {
     options: PgConnectOptions,
+    _dropped: Arc<Dropped>,
 }
 
 impl Database {
+    /// One with the store's schema.
+    ///
+    /// # Panics
+    /// When there is no server.
+    pub(crate) async fn new() -> Self {
+        let database = Self::empty().await;
+        let store = database.store(1);
+        store.migrate().await.unwrap();
+        store.close().await;
+        database
+    }
+
+    /// Like [`Database::new`], without the schema.
+    pub(crate) async fn empty() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let server = server();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{}_{number}", std::process::id());
+        let options = server.clone().database(&name);
+        let drop = format!("drop database if exists {name} with (force)");
+        // A process that was killed may have left one of this name.
+        execute(&server, [drop.clone(), format!("create database {name}")]).await;
+        let dropped = Dropped { server, drop };
+        Self {
+            options,
+            _dropped: Arc::new(dropped),
+        }
+    }
+
     /// A store with a pool of at most `connections`.
     pub(crate) fn store(&self, connections: u32) -> Store {
         let options = StoreOptions {
@@ -87,51 +116,25 @@ impl Database {
     }
 }
 
-/// Runs a test in a new database with the store's schema, which is dropped however the test ends.
-///
-/// # Panics
-/// When the test does, or when there is no server.
-pub(crate) async fn in_database<Test, Running>(test: Test)
-where
-    Test: FnOnce(Database) -> Running,
-    Running: Future<Output = ()>,
-{
-    in_empty_database(|database| async move {
-        let store = database.store(1);
-        store.migrate().await.unwrap();
-        store.close().await;
-        test(database).await;
-    })
-    .await;
+/// Drops a database with itself.
+#[derive(Debug)]
+struct Dropped {
+    server: PgConnectOptions,
+    drop: String,
 }
 
-/// Like [`in_database`], without the schema.
-pub(crate) async fn in_empty_database<Test, Running>(test: Test)
-where
-    Test: FnOnce(Database) -> Running,
-    Running: Future<Output = ()>,
-{
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    let server = server();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("test_{}_{number}", std::process::id());
-    let drop = format!("drop database if exists {name} with (force)");
-    // A process that was killed may have left one of this name.
-    execute(&server, [drop.clone(), format!("create database {name}")]).await;
-    let options = server.clone().database(&name);
-    let mut running = Box::pin(test(Database { options }));
-    // A panic is held back until the database is dropped.
-    let ended = poll_fn(|context| {
-        let poll = AssertUnwindSafe(|| running.as_mut().poll(context));
-        match catch_unwind(poll) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    })
-    .await;
-    execute(&server, [drop]).await;
-    if let Err(panic) = ended {
-        resume_unwind(panic);
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let statement = [std::mem::take(&mut self.drop)];
+        // The test's own runtime may be about to end.
+        let dropped = std::thread::scope(|scope| {
+            let dropping = scope.spawn(|| {
+                let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(execute(&self.server, statement));
+            });
+            dropping.join()
+        });
+        assert!(dropped.is_ok() || std::thread::panicking(), "it stays");
     }
 }
 

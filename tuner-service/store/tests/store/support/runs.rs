@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Phase, Point, Role, Sluid, Space};
+use io_autotune_model::{Outcome, Parametrization, Phase, Point, Role, Sluid, Space};
 use io_autotune_store::{
-    Decision, Finish, Finished, JobKey, Merged, NewRun, OutcomeReport, Source, StartedRun, Store,
-    StoreError, StudyKey, StudyState,
+    Audit, Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store,
+    StoreError, StudyKey, StudyState, Verdict,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -304,20 +304,34 @@ fn merged(reports: &[Value]) -> Merged {
     }
 }
 
+/// Who changes a study, and why.
+pub(crate) const fn by(uid: u32, why: &'static str) -> Audit<'static> {
+    Audit { uid, why }
+}
+
+/// That a run counts.
+pub(crate) fn counted(parametrization: Parametrization) -> Verdict {
+    Verdict::Counted {
+        parametrization,
+        why: "Slurm says COMPLETED".into(),
+    }
+}
+
+/// That a run does not count, and says nothing of its parametrization.
+pub(crate) fn not_counted(why: &str) -> Verdict {
+    Verdict::NotCounted {
+        why: why.into(),
+        failed: None,
+    }
+}
+
 /// squeue's word for the end of a job's first launch.
-pub(crate) fn word(job_id: u32, state: &str) -> OutcomeReport {
-    OutcomeReport {
+pub(crate) fn word(job_id: u32, state: &str) -> Outcome {
+    Outcome {
         job_id,
         state: state.into(),
-        exit_code: None,
         restart_count: Some(0),
-        started_at: None,
-        ended_at: None,
-        suspended_seconds: None,
-        limit_seconds: None,
-        account: None,
-        uid: None,
-        node_list: None,
+        ..Outcome::default()
     }
 }
 

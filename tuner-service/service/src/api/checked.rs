@@ -1,0 +1,48 @@
+//! What handlers are given: parts of a request that could be read, and who asks.
+
+use axum::Extension;
+use axum::extract::rejection::ExtensionRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+
+use super::ApiError;
+use super::deciding::Asker;
+
+/// What cannot be read is refused in the API's form.
+pub(super) struct Checked<E>(pub(super) E);
+
+impl<S, E> FromRequestParts<S> for Checked<E>
+where
+    S: Send + Sync,
+    E: FromRequestParts<S>,
+    ApiError: From<E::Rejection>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        Ok(Self(E::from_request_parts(parts, state).await?))
+    }
+}
+
+impl<S, E> FromRequest<S> for Checked<E>
+where
+    S: Send + Sync,
+    E: FromRequest<S>,
+    ApiError: From<E::Rejection>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        Ok(Self(E::from_request(request, state).await?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asker {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ExtensionRejection> {
+        let Extension(reader) = Extension::from_request_parts(parts, state).await?;
+        let Extension(caller) = Extension::from_request_parts(parts, state).await?;
+        Ok(Self { reader, caller })
+    }
+}
