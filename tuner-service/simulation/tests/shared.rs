@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[path = "../examples/time_to_proof/application.rs"]
+#[expect(dead_code, reason = "its runs are not asked what they did")]
 mod application;
 #[path = "../examples/shared/claims.rs"]
 mod claims;
@@ -11,7 +12,7 @@ mod lives;
 #[path = "../examples/guarantees/surroundings.rs"]
 mod surroundings;
 
-use application::Application;
+use application::Made;
 use claims::{Group, Lie, claims};
 use lives::{Deed, Life, Way, live};
 use surroundings::{WORLDS, World};
@@ -53,7 +54,7 @@ fn a_gain_is_claimed_even_against_a_liar_and_never_a_loss() {
 
 #[test]
 fn honest_users_are_recommended_what_gains_whoever_lies() {
-    let application = Application::new(0.2, usize::MAX).unwrap();
+    let application = Made::new(0.2, usize::MAX).unwrap();
     let life = |way, deed, seed| {
         let life = Life {
             application: &application,

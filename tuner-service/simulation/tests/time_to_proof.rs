@@ -15,11 +15,14 @@ mod surroundings;
 
 use std::collections::BTreeMap;
 
-use application::Application;
+use application::{Application, Made};
+use engine::hot;
 use figures::{Figures, Quantile, Share};
 use io_autotune_engine::Settings;
 use life::{Outcome, Study, live};
 use surroundings::{WORLDS, World};
+
+type Failure = Box<dyn std::error::Error>;
 
 /// Enough for a search and a proof of a large gain.
 const HORIZON: u32 = 130;
@@ -29,10 +32,16 @@ fn quiet() -> World {
     WORLDS.into_iter().find(named).unwrap()
 }
 
-fn lives(application: &Application, at_once: usize, seed: u64) -> Outcome {
+fn lives(
+    application: &dyn Application,
+    prior: Option<&engine::Prior>,
+    at_once: usize,
+    seed: u64,
+) -> Outcome {
     let study = Study {
         application,
         settings: &Settings::default(),
+        prior,
         at_once,
         hourly: 0.0,
         others: false,
@@ -43,8 +52,8 @@ fn lives(application: &Application, at_once: usize, seed: u64) -> Outcome {
 
 #[test]
 fn the_best_point_takes_the_gain_less_than_the_default() {
-    let application = Application::new(0.2, usize::MAX).unwrap();
-    let default = application.space.default();
+    let application = Made::new(0.2, usize::MAX).unwrap();
+    let default = application.space().default();
     assert!(application.log_gain(&default).abs() < 1e-12);
     let mut best = default;
     let values: BTreeMap<_, _> = [("stripes", 16), ("writers", 4)]
@@ -53,8 +62,8 @@ fn the_best_point_takes_the_gain_less_than_the_default() {
     best.0.extend(values);
     best.0.insert("buffering".to_owned(), "enable".into());
     best.0.insert("collective".to_owned(), "disable".into());
-    application.space.validate(&best).unwrap();
-    let share = application.seconds(&best) / application.seconds(&application.space.default());
+    application.space().validate(&best).unwrap();
+    let share = application.seconds(&best) / application.seconds(&application.space().default());
     assert!((share - 0.8).abs() < 1e-12, "{share}");
     // Without a buffer the writers bring nothing, and it costs.
     best.0.insert("buffering".to_owned(), "disable".into());
@@ -67,22 +76,22 @@ fn the_best_point_takes_the_gain_less_than_the_default() {
 
 #[test]
 fn of_the_most_important_parameters_some_are_tuned_alone() {
-    let application = Application::new(0.2, 2).unwrap();
-    let mut best = application.space.default();
+    let application = Made::new(0.2, 2).unwrap();
+    let mut best = application.space().default();
     assert_eq!(best.0.len(), 2);
     assert!(application.log_gain(&best).abs() < 1e-12);
     best.0.insert("stripes".to_owned(), 16.into());
     best.0.insert("writers".to_owned(), 4.into());
-    application.space.validate(&best).unwrap();
+    application.space().validate(&best).unwrap();
     let log_gain = application.log_gain(&best);
     assert!((log_gain / -(0.8_f64.ln()) - 0.75).abs() < 1e-12);
 }
 
 #[test]
 fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
-    let application = Application::new(0.5, usize::MAX).unwrap();
+    let application = Made::new(0.5, usize::MAX).unwrap();
     for at_once in [1, 8] {
-        let life = |seed| lives(&application, at_once, seed);
+        let life = |seed| lives(&application, None, at_once, seed);
         let two = [1, 2].map(life);
         for one in &two {
             let (settled, faster) = (one.settled.unwrap(), one.faster.unwrap());
@@ -100,13 +109,29 @@ fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
 
 #[test]
 fn where_nothing_is_to_win_nothing_is_lost_or_found() {
-    let application = Application::new(0.0, usize::MAX).unwrap();
-    let one = lives(&application, 1, 1);
+    let application = Made::new(0.0, usize::MAX).unwrap();
+    let one = lives(&application, None, 1, 1);
     assert!(one.settled.is_some(), "{one:?}");
     assert!(
         one.found.abs() < 1e-12 && one.regret.abs() < 1e-12,
         "{one:?}"
     );
+}
+
+#[test]
+fn an_application_of_a_site_gains_what_it_is_to_and_begins_from_those_it_is_said_to() {
+    let space = hot::space().unwrap();
+    let all: Vec<_> = space.points(space.size() as usize).unwrap();
+    for (gain, begun) in hot::CELLS {
+        for (from, _) in begun.iter().take(2) {
+            let (application, prior) = hot::begin(&space, *from, gain, 0.17, 3);
+            assert_eq!(prior.is_some(), *from != hot::From::Nobody, "{from:?}");
+            let all = all.iter().map(|point| space.parametrization(point));
+            let most = all.map(|one| application.log_gain(&one));
+            let most = most.fold(f64::NEG_INFINITY, f64::max);
+            assert!((most + (-gain).ln_1p()).abs() < 1e-9, "{most} for {gain}");
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use io_autotune_simulation::preset::without_proofs;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::application::Application;
+use crate::application::{Application as _, Made};
 use crate::claims::{Lie, USERS};
 use crate::surroundings::{World, normal};
 
@@ -34,7 +34,7 @@ pub(crate) enum Deed {
 }
 
 pub(crate) struct Life<'a> {
-    pub(crate) application: &'a Application,
+    pub(crate) application: &'a Made,
     pub(crate) world: World,
     pub(crate) way: Way,
     pub(crate) deed: Deed,
@@ -50,7 +50,7 @@ pub(crate) fn live(life: &Life<'_>, seed: u64) -> [f64; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let levels: Vec<f64> = (0..USERS).map(|_| life.inputs * normal(&mut rng)).collect();
     let settings = without_proofs();
-    let default = life.application.space.default();
+    let default = life.application.space().default();
     let mut histories: BTreeMap<Member, History> = BTreeMap::new();
     let caches: Vec<SurrogateCache> = (0..USERS).map(|_| SurrogateCache::default()).collect();
     let whose = |member: Member| match life.way {
@@ -67,7 +67,7 @@ pub(crate) fn live(life: &Life<'_>, seed: u64) -> [f64; 2] {
     let epoch = |member: Member| {
         let study = seed + (u64::from(whose(member)) << 32);
         let cache = &caches[whose(member) as usize];
-        Epoch::new(&life.application.space, &settings, study).with_cache(cache)
+        Epoch::new(life.application.space(), &settings, study).with_cache(cache)
     };
     for number in 0..life.runs {
         let member = rng.random_range(0..USERS);

@@ -3,6 +3,7 @@
 //! Prints docs/measurements/shared.md. `--studies`, `--lives` and `--seed` alone decide the figures.
 
 #[path = "../time_to_proof/application.rs"]
+#[expect(dead_code, reason = "its runs are not asked what they did")]
 mod application;
 mod claims;
 mod lives;
@@ -14,7 +15,7 @@ mod surroundings;
 use std::io::Write;
 use std::num::NonZero;
 
-use application::Application;
+use application::Made;
 use claims::{Claims, Group, Lie, claims};
 use io_autotune_simulation::parallel;
 use lives::{Deed, Life, Way, live};
@@ -238,7 +239,7 @@ fn recommendations(out: &mut impl Write, lives: u64, seed: u64) -> Result<(), Fa
         ],
         2,
     )?;
-    let application = Application::new(GAIN, usize::MAX)?;
+    let application = Made::new(GAIN, usize::MAX)?;
     let equal = DEEDS.map(|deed| (deed, 0.0));
     for (place, ((name, deed), inputs)) in
         (0..).zip(equal.into_iter().chain([(DEEDS[0], 0.3), (DEEDS[3], 0.3)]))

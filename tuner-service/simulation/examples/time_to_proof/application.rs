@@ -1,5 +1,7 @@
 //! The application: a made space, and what each of its points takes.
 
+use std::collections::BTreeMap;
+
 use io_autotune_engine::{Parametrization, Space, Value};
 use serde_json::json;
 
@@ -14,14 +16,30 @@ const COLLECTIVE: [f64; 3] = [0.0, 0.1, -0.1];
 const READ_AHEAD: [f64; 6] = [0.05, 0.0, 0.0, 0.0, 0.0, 0.05];
 const WORDS: [&str; 3] = ["automatic", "enable", "disable"];
 
+/// What is tuned.
+pub(crate) trait Application: Sync {
+    fn space(&self) -> &Space;
+    /// Log of the default's elapsed over the parametrization's.
+    fn log_gain(&self, parametrization: &Parametrization) -> f64;
+    /// What its runs do, by name.
+    fn measures(&self) -> Option<&BTreeMap<String, f64>> {
+        None
+    }
+
+    /// Seconds without noise.
+    fn seconds(&self, parametrization: &Parametrization) -> f64 {
+        DEFAULT_SECONDS * (-self.log_gain(parametrization)).exp()
+    }
+}
+
 /// An application of 2592 points, of which 8 take least.
-pub(crate) struct Application {
-    pub(crate) space: Space,
+pub(crate) struct Made {
+    space: Space,
     /// Log of the default's elapsed over the best point's.
     most: f64,
 }
 
-impl Application {
+impl Made {
     /// One whose best point takes this share less than the default. Of its parameters, the most
     /// important first, so many are tuned.
     pub(crate) fn new(gain: f64, parameters: usize) -> Result<Self, serde_json::Error> {
@@ -36,19 +54,19 @@ impl Application {
         if let Some(all) = all.as_array_mut() {
             all.truncate(parameters);
         }
-        Ok(Application {
+        Ok(Made {
             space: serde_json::from_value(all)?,
             most: -(-gain).ln_1p(),
         })
     }
+}
 
-    /// Seconds without noise.
-    pub(crate) fn seconds(&self, parametrization: &Parametrization) -> f64 {
-        DEFAULT_SECONDS * (-self.log_gain(parametrization)).exp()
+impl Application for Made {
+    fn space(&self) -> &Space {
+        &self.space
     }
 
-    /// Log of the default's elapsed over the parametrization's.
-    pub(crate) fn log_gain(&self, parametrization: &Parametrization) -> f64 {
+    fn log_gain(&self, parametrization: &Parametrization) -> f64 {
         let number = |name: &str| match parametrization.0.get(name) {
             Some(Value::Integer(number)) => *number,
             // What is not tuned has its default.

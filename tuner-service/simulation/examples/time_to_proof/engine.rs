@@ -1,5 +1,10 @@
 //! What this engine does otherwise than an earlier tag's, which has a file of its own beside this one.
 
+#[path = "hot.rs"]
+pub(crate) mod hot;
+
+use std::sync::Arc;
+
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, History, Outlook, Pending};
 use io_autotune_model::{Effect, Gain};
@@ -11,6 +16,9 @@ pub(crate) const NAME: &str = "this tree";
 
 /// What decides how often control runs come.
 pub(crate) type Known = Outlook;
+
+/// What a study begins from.
+pub(crate) type Prior = Arc<io_autotune_engine::Prior>;
 
 pub(crate) fn known(gain: &Gain) -> Known {
     gain.outlook()
@@ -37,13 +45,14 @@ pub(crate) fn intervals(evidence: &Evidence, _gain: &Gain) -> [Option<(f64, f64)
 
 /// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
-    epoch: Epoch<'_>,
+    (epoch, prior): (Epoch<'_>, Option<&Prior>),
     known: Known,
     draw: f64,
     history: &History,
     pending: &[Pending],
 ) -> Given {
     let suggestion = epoch
+        .with_prior(prior)
         .with_outlook(known)
         .with_draw(draw)
         .suggest(history, pending);

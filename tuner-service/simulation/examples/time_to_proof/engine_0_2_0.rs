@@ -12,6 +12,25 @@ pub(crate) const NAME: &str = "0.2.0";
 /// What decides how often control runs come: whether a gain or a loss is claimed.
 pub(crate) type Known = bool;
 
+/// It begins from nothing.
+pub(crate) type Prior = ();
+
+pub(crate) mod hot {
+    use crate::Failure;
+    use crate::application::Made;
+
+    pub(crate) type From = std::convert::Infallible;
+    pub(crate) const CELLS: [(f64, &[(From, &str)]); 0] = [];
+
+    pub(crate) fn space() -> Result<(), Failure> {
+        Ok(())
+    }
+
+    pub(crate) fn begin((): &(), from: From, _: f64, _: f64, _: u64) -> (Made, Option<super::Prior>) {
+        match from {}
+    }
+}
+
 pub(crate) fn known(gain: &Gain) -> Known {
     matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower)
 }
@@ -24,7 +43,7 @@ pub(crate) fn intervals(_evidence: &Evidence, gain: &Gain) -> [Option<(f64, f64)
 
 /// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
-    epoch: Epoch<'_>,
+    (epoch, _): (Epoch<'_>, Option<&Prior>),
     _known: Known,
     _draw: f64,
     history: &History,

@@ -24,6 +24,8 @@ pub(crate) struct Figures {
     /// Mean and standard error.
     pub(crate) found: (f64, f64),
     pub(crate) regret: (f64, f64),
+    #[serde(default)]
+    pub(crate) harm: (f64, f64),
     /// Seconds of one processor.
     pub(crate) seconds: f64,
 }
@@ -89,6 +91,7 @@ impl Figures {
             holds_tuned: share(&|one| one.holds_tuned),
             found: mean(&|one| one.found),
             regret: mean(&|one| one.regret),
+            harm: mean(&|one| one.harm),
             seconds,
         }
     }

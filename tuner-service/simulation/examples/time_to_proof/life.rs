@@ -32,6 +32,8 @@ pub(crate) struct Outcome {
     pub(crate) found: f64,
     /// What the runs took beyond the last choice, as a share of what that takes.
     pub(crate) regret: f64,
+    /// What slower runs than the default cost together, in runs of the default.
+    pub(crate) harm: f64,
 }
 
 /// What a run is given.
@@ -54,7 +56,7 @@ struct Run {
 }
 
 struct Life<'a> {
-    application: &'a Application,
+    application: &'a dyn Application,
     settings: &'a Settings,
     history: History,
     in_flight: VecDeque<Run>,
@@ -62,6 +64,7 @@ struct Life<'a> {
     judged: Vec<Run>,
     evidence: Evidence,
     known: engine::Known,
+    prior: Option<&'a engine::Prior>,
     ended: u32,
     /// Log gains of the tuned runs that ended, before and after the search had: their sum, number and
     /// the last.
@@ -71,8 +74,10 @@ struct Life<'a> {
 
 /// What lives.
 pub(crate) struct Study<'a> {
-    pub(crate) application: &'a Application,
+    pub(crate) application: &'a dyn Application,
     pub(crate) settings: &'a Settings,
+    /// What it begins from.
+    pub(crate) prior: Option<&'a engine::Prior>,
     /// Its runs in flight.
     pub(crate) at_once: usize,
     /// Noise that all runs of an hour share.
@@ -88,6 +93,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
     let Study {
         application,
         settings,
+        prior,
         at_once,
         hourly,
         others,
@@ -101,6 +107,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
         judged: Vec::new(),
         evidence: Evidence::default(),
         known: engine::Known::default(),
+        prior,
         ended: 0,
         tuned: [(0.0, 0, 0.0); 2],
         outcome: Outcome {
@@ -119,7 +126,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
         if given.phase == Phase::Settled || given.control_chance.is_some() {
             life.outcome.settled.get_or_insert(number);
         }
-        let is_default = given.parametrization == application.space.default();
+        let is_default = given.parametrization == application.space().default();
         let mut surrounding = surroundings.next(&mut rng);
         if hourly > 0.0 {
             surrounding += hourly * normal(&mut rng);
@@ -133,7 +140,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
         let elapsed = application.seconds(&given.parametrization) * level.exp();
         // As long as it takes to have so many in flight, more or less: slow ones are stragglers.
         let hours = GAP * (at_once as f64 - 0.5) * elapsed
-            / application.seconds(&application.space.default());
+            / application.seconds(&application.space().default());
         life.in_flight.push_back(Run {
             ordinal: i64::from(number) + 1,
             started: hour,
@@ -150,7 +157,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
 
 impl Life<'_> {
     fn suggest(&self, cache: &SurrogateCache, seed: u64, draw: f64) -> Given {
-        let space = &self.application.space;
+        let space = self.application.space();
         let pending: Vec<Pending> = self
             .in_flight
             .iter()
@@ -174,7 +181,13 @@ impl Life<'_> {
                 };
             }
         }
-        engine::suggest(epoch, self.known, draw, &self.history, &pending)
+        engine::suggest(
+            (epoch, self.prior),
+            self.known,
+            draw,
+            &self.history,
+            &pending,
+        )
     }
 
     /// Ends what ends before this hour, in that order; one at a time ends before the next starts.
@@ -212,6 +225,9 @@ impl Life<'_> {
         // Log-normal times are finite and positive.
         if self.history.tested[place].record_run(recent).is_ok() {
             self.history.tally += Tally::of(run.given.phase, run.given.role);
+            if let Some(measures) = self.application.measures() {
+                self.history.tested[place].record_measures(measures);
+            }
         }
         if run.given.role == Role::Settled {
             let log_gain = self.application.log_gain(given);
@@ -264,7 +280,7 @@ impl Life<'_> {
     }
 
     fn conclude(&mut self) {
-        let default = self.application.space.default();
+        let default = self.application.space().default();
         let choice = self.choice().unwrap_or(&default);
         let (last, found) = (
             self.application.seconds(choice),
@@ -275,6 +291,10 @@ impl Life<'_> {
             .map(|run| self.application.seconds(&run.given.parametrization))
             .sum();
         self.outcome.found = found;
+        let slower = self.judged.iter();
+        let slower =
+            slower.map(|run| (-self.application.log_gain(&run.given.parametrization)).exp_m1());
+        self.outcome.harm = slower.map(|more| more.max(0.0)).sum();
         self.outcome.regret = taken / (last * self.judged.len() as f64) - 1.0;
     }
 }
@@ -286,10 +306,10 @@ fn slowness(surrounding: f64, noise: f64, rng: &mut ChaCha8Rng) -> f64 {
     seen * RUNS / (RUNS + 3.0)
 }
 
-fn record(evidence: &mut Evidence, run: &Run, application: &Application) {
+fn record(evidence: &mut Evidence, run: &Run, application: &dyn Application) {
     let given = &run.given.parametrization;
     let key = given.key();
-    let default = application.space.default().key();
+    let default = application.space().default().key();
     let started = (run.started * 3.6e9) as i64;
     let keys = [key.as_str(), default.as_str()];
     evidence.record(&engine::judged(

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use application::Application;
+use application::{Application, Made};
 use figures::Figures;
 use io_autotune_engine::Settings;
 use life::{Outcome, Study, live};
@@ -30,8 +30,11 @@ type Failure = Box<dyn std::error::Error>;
 
 /// The runs of a study's life.
 const HORIZON: u32 = 600;
+/// Of one that begins from others' studies.
+const HOT_HORIZON: u32 = 300;
 /// In the names of cells.
 const NO_GAIN: &str = "no gain";
+const BEGUN: &str = ", from ";
 const USAGE: &str =
     "time_to_proof [--studies N] [--seed N] [--cell NAME] [--settings JSON] [--runs N]
                      [--parameters N] | --page FILE..";
@@ -46,6 +49,8 @@ struct Cell {
     hourly: f64,
     /// Whether the site's other runs show how busy it is.
     others: bool,
+    /// Of a site: whose studies it begins from.
+    from: Option<engine::hot::From>,
 }
 
 fn main() -> Result<(), Failure> {
@@ -72,16 +77,36 @@ fn main() -> Result<(), Failure> {
     let cells = (0_u64..).zip(cells());
     for (place, cell) in cells.filter(|(_, cell)| cell.name.contains(&only)) {
         // Of equal seeds for each engine: they meet the same noise as long as they choose alike.
-        let application = Application::new(cell.gain, parameters)?;
-        let study = Study {
-            application: &application,
-            settings: &settings,
-            at_once: cell.at_once,
-            hourly: cell.hourly,
-            others: cell.others,
-            horizon: runs,
-        };
-        let (outcomes, seconds) = measure(&study, &cell.world, studies, seed + 1_000_000 * place);
+        let Cell {
+            at_once,
+            hourly,
+            others,
+            ..
+        } = cell;
+        let study =
+            |application: &dyn Application, prior: Option<&engine::Prior>, horizon, number| {
+                let study = Study {
+                    application,
+                    settings: &settings,
+                    prior,
+                    at_once,
+                    hourly,
+                    others,
+                    horizon,
+                };
+                live(&study, &cell.world, number)
+            };
+        let site = engine::hot::space()?;
+        let made = Made::new(cell.gain, parameters)?;
+        // Hot starts of one site and noise differ in what they begin from alone.
+        let first = seed + 1_000_000 * if cell.from.is_some() { 1000 } else { place };
+        let (outcomes, seconds) = measure(studies, first, |number| match cell.from {
+            Some(from) => {
+                let hot = engine::hot::begin(&site, from, cell.gain, cell.world.noise, number);
+                study(&hot.0, hot.1.as_ref(), runs.min(HOT_HORIZON), number)
+            }
+            None => study(&made, None, runs, number),
+        });
         let figures = Figures::of(engine::NAME, &cell.name, seed, &outcomes, seconds);
         writeln!(out, "{}", serde_json::to_string(&figures)?)?;
         out.flush()?;
@@ -100,6 +125,7 @@ fn cells() -> Vec<Cell> {
             at_once,
             hourly: 0.0,
             others: false,
+            from: None,
         })
     };
     let noise = |percent: u32| named(&format!("noise {percent} %"));
@@ -162,9 +188,20 @@ fn cells() -> Vec<Cell> {
             })
         })
     });
+    let hot = engine::hot::CELLS.into_iter().flat_map(|(gain, these)| {
+        these.iter().map(move |(from, begins)| {
+            let name = format!("noise 17 %, {}{BEGUN}{begins}", named_gain(gain));
+            let cell = cell(name, usual, gain, 1)?;
+            Some(Cell {
+                from: Some(*from),
+                ..cell
+            })
+        })
+    });
     let mut cells: Vec<Cell> = in_noise
         .chain(in_worlds)
         .chain(beside_others)
+        .chain(hot)
         .flatten()
         .collect();
     let mut names = BTreeSet::new();
@@ -172,8 +209,8 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// All lives of a study, over all processors; and what they took of one.
-fn measure(study: &Study<'_>, world: &World, lives: usize, seed: u64) -> (Vec<Outcome>, f64) {
+/// All lives of a cell, over all processors; and what they took of one.
+fn measure(lives: usize, seed: u64, life: impl Fn(u64) -> Outcome + Sync) -> (Vec<Outcome>, f64) {
     let slots: Vec<OnceLock<(Outcome, f64)>> = (0..lives).map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -182,7 +219,7 @@ fn measure(study: &Study<'_>, world: &World, lives: usize, seed: u64) -> (Vec<Ou
             slots.get(number).map(|slot| (number as u64, slot))
         } {
             let began = processor_seconds();
-            let outcome = live(study, world, seed + number);
+            let outcome = life(seed + number);
             slot.get_or_init(|| (outcome, processor_seconds() - began));
         }
     };

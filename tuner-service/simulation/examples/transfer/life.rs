@@ -10,6 +10,9 @@ use io_autotune_engine::{
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::site;
+use crate::surroundings::normal;
+
 /// The runs after which is looked.
 pub(crate) const LOOKS: [usize; 4] = [5, 10, 25, 50];
 
@@ -23,6 +26,28 @@ pub(crate) trait Application: Sync {
     fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64;
     /// What a run takes, in seconds.
     fn run(&self, space: &Space, given: &Parametrization, rng: &mut ChaCha8Rng) -> f64;
+}
+
+/// An application with so much noise.
+pub(crate) struct Noisy<'a>(pub(crate) &'a site::Application, pub(crate) f64);
+
+impl Application for Noisy<'_> {
+    fn measures(&self) -> &BTreeMap<String, f64> {
+        &self.0.measures
+    }
+
+    fn best(&self) -> f64 {
+        self.0.best
+    }
+
+    fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64 {
+        self.0.log_ratio(space, given)
+    }
+
+    fn run(&self, space: &Space, given: &Parametrization, rng: &mut ChaCha8Rng) -> f64 {
+        let Noisy(application, noise) = self;
+        application.seconds * (application.log_ratio(space, given) + noise * normal(rng)).exp()
+    }
 }
 
 /// At each look.

@@ -20,10 +20,10 @@ use std::sync::Arc;
 use io_autotune_engine::{MOST_SOURCES, NothingLeft, SharedSource, Source, Space};
 use io_autotune_simulation::parallel;
 use io_autotune_simulation::preset::without_proofs;
-use life::{Application as _, LOOKS, Life, live};
+use life::{Application as _, LOOKS, Life, Noisy, live};
 use patterns::Pattern;
 use section::section;
-use site::{Application, Noisy, Site};
+use site::{Application, Site};
 
 type Failure = Box<dyn std::error::Error>;
 

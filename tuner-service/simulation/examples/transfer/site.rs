@@ -8,7 +8,6 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 use crate::Failure;
-use crate::life;
 use crate::surroundings::normal;
 
 pub(crate) const FAMILIES: usize = 3;
@@ -87,41 +86,19 @@ impl Response {
     }
 }
 
-/// An application with so much noise.
-pub(crate) struct Noisy<'a>(pub(crate) &'a Application, pub(crate) f64);
-
-impl life::Application for Noisy<'_> {
-    fn measures(&self) -> &BTreeMap<String, f64> {
-        &self.0.measures
-    }
-
-    fn best(&self) -> f64 {
-        self.0.best
-    }
-
-    fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64 {
-        self.0.log_ratio(space, given)
-    }
-
-    fn run(&self, space: &Space, given: &Parametrization, rng: &mut ChaCha8Rng) -> f64 {
-        let Noisy(application, noise) = self;
-        application.seconds * (application.log_ratio(space, given) + noise * normal(rng)).exp()
-    }
-}
-
 /// An application: what each point takes, and what its runs do.
 #[derive(Clone, Debug)]
 pub(crate) struct Application {
     parts: Vec<(f64, Response)>,
     levels: Vec<(usize, bool)>,
     /// What the parts are multiplied by; negative where the best is made the worst.
-    scale: f64,
+    pub(crate) scale: f64,
     default: f64,
     /// Log of the best point's elapsed over the default's.
-    best: f64,
+    pub(crate) best: f64,
     pub(crate) measures: BTreeMap<String, f64>,
     /// How much longer or shorter its runs are than others'.
-    seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 impl Application {
@@ -191,7 +168,7 @@ impl Application {
         }
     }
 
-    fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64 {
+    pub(crate) fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64 {
         let point = space
             .validate(given)
             .unwrap_or_else(|_| space.default_point());
