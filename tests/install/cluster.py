@@ -31,8 +31,10 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "iproute2", "procps", "curl"),
     *("munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "mpich"),
     *("postgresql", "prometheus", "python3", "libpq5", "libstdc++6", "zlib1g"),
+    "libslurm-dev",
 )
-"""What the site has, and what io-autotune's packages depend on: nothing is fetched later."""
+"""What the site has, and what io-autotune's packages depend on: nothing is fetched later. The
+plugin needs the suite's libslurm, whose name has its number: its headers depend on it."""
 DAEMONS = ("slurmctld", "slurmd", "postgresql", "prometheus")
 KERNEL = ("systemd-modules-load",)
 """Units about the kernel, which is the machine's."""
