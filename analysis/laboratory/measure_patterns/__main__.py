@@ -80,7 +80,7 @@ def _publish(plan: Plan, journal: Journal, measures: Measures, output: Path) -> 
     output.mkdir(parents=True, exist_ok=True)
     # A journal may hold more: rounds that an earlier command asked for.
     measured = [run for run in journal.measured if run.planned.block < plan.blocks]
-    more = {"measures": measures, "held_out": plan.accelerator in HELD_OUT}
+    more = {"default_measures": measures, "held_out": plan.accelerator in HELD_OUT}
     version = ["dpkg-query", "--show", "--showformat=${Version}", "mpich"]
     mpich = subprocess.run(version, text=True, capture_output=True, check=True).stdout
     publish.write(output, plan, measured, machine(measured, {"mpich": mpich}), more)

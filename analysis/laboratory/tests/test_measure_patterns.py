@@ -49,7 +49,7 @@ def test_the_published_table_is_whole(pattern: Pattern) -> None:
     assert told["workload"] == str(pattern)
     assert told["held_out"] == (pattern.name in HELD_OUT)
     assert told["default"] == of.named(of.default)
-    assert all(value > 0 for value in told["measures"].values())
+    assert all(value > 0 for value in told["default_measures"].values())
     table = Table(path)
     assert len(table.truths) == len(of.points)
     with path.with_suffix(".csv").open(encoding="utf-8") as file:

@@ -44,3 +44,19 @@ fn the_draws_are_those_written_down() {
 fn write_the_draws_down() {
     std::fs::write(fixture("draws-expected.csv"), rendered()).unwrap();
 }
+
+#[test]
+fn every_table_of_the_tree_is_read() {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../analysis/data");
+    let folders = ["", "held-out", "papers", "patterns"].map(|name| data.join(name));
+    for folder in folders {
+        let files = std::fs::read_dir(&folder).unwrap();
+        let mut tables = files.map(|file| file.unwrap().path()).collect::<Vec<_>>();
+        tables.retain(|path| path.extension().is_some_and(|suffix| suffix == "json"));
+        assert!(!tables.is_empty(), "{}", folder.display());
+        for path in tables {
+            let table = Table::read(&path);
+            assert!(table.is_ok(), "{}: {:?}", path.display(), table.err());
+        }
+    }
+}

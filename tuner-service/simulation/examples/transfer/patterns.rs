@@ -20,7 +20,8 @@ pub(crate) struct Pattern {
 /// What its file says besides.
 #[derive(Deserialize)]
 struct Told {
-    measures: BTreeMap<String, f64>,
+    /// Of runs of the default, by name.
+    default_measures: BTreeMap<String, f64>,
     held_out: bool,
 }
 
@@ -77,7 +78,7 @@ impl Pattern {
 
 impl Application for Pattern {
     fn measures(&self) -> &BTreeMap<String, f64> {
-        &self.told.measures
+        &self.told.default_measures
     }
 
     fn best(&self) -> f64 {
