@@ -304,6 +304,16 @@ mod tests {
         );
     }
 
+    #[test]
+    fn every_schema_that_is_referred_to_is_described() {
+        let text = description().to_json().unwrap();
+        let schemas = description().components.unwrap().schemas;
+        let referred = text.split("#/components/schemas/").skip(1);
+        for name in referred.filter_map(|rest| rest.split('"').next()) {
+            assert!(schemas.contains_key(name), "{name}");
+        }
+    }
+
     /// axum tells nobody its routes.
     #[test]
     fn every_route_is_described_and_only_they_are() {

@@ -23,7 +23,7 @@ pub(crate) struct ReportConfig {
 }
 
 /// A file of the latest report.
-#[utoipa::path(get, path = "/v1/report/{file}", params(("file" = ReportFileName, Path)), responses(
+#[utoipa::path(get, path = "/v1/report/{file}", params(("file" = inline(ReportFileName), Path)), responses(
     (status = 200, body = ReportFile), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn file(
     State(service): State<Arc<Service>>,
