@@ -246,16 +246,14 @@ impl Evidence {
         if chosen.is_default && self.labels.tuned() > 0 {
             return gain::of_default(self.hours.runs());
         }
-        let noise = self.noise();
-        let explained = || noise.as_ref()?.explained();
-        let own = self.effect_in(epoch, noise.as_ref()).map_or_else(
-            || {
-                let reason =
-                    "No control run was made near the runs of the chosen parametrization yet.";
-                gain::unknown(reason, self.hours.runs())
-            },
-            |effect| gain::of(&effect, self.is_beside, explained()),
-        );
+        let compared = self.noise().and_then(|noise| {
+            let effect = self.effect_in(epoch, &noise)?;
+            Some(gain::of(&effect, self.is_beside, noise.explained()))
+        });
+        let own = compared.unwrap_or_else(|| {
+            let reason = "No control run was made near the runs of the chosen parametrization yet.";
+            gain::unknown(reason, self.hours.runs())
+        });
         let earlier = || {
             self.proven(epoch)
                 .or_else(|| self.former_claim(Some(&chosen.key)))
@@ -276,28 +274,33 @@ impl Evidence {
 
     /// The effect of the epoch's current comparison, if there is one.
     pub fn effect(&self, epoch: i32) -> Option<Effect> {
-        self.effect_in(epoch, self.noise().as_ref())
+        self.effect_in(epoch, &self.noise()?)
     }
 
-    /// The noise of the runs that are compared.
+    /// The noise of the runs that are compared; none before there is a control run and a tuned one.
     fn noise(&self) -> Option<Noise> {
         self.is_compared().then(|| self.labels.noise())?
     }
 
-    fn effect_in(&self, epoch: i32, noise: Option<&Noise>) -> Option<Effect> {
+    fn effect_in(&self, epoch: i32, noise: &Noise) -> Option<Effect> {
         let key = &self.chosen.as_ref()?.key;
         let saved = self.hours.saved()?;
         let number = self.comparisons() + 1;
-        self.is_compared()
-            .then(|| gain::effect(epoch, key, number, (&self.labels, noise), &saved))
+        Some(gain::effect(
+            epoch,
+            key,
+            number,
+            &self.labels,
+            noise,
+            &saved,
+        ))
     }
 
     fn proof_effect(&self, epoch: i32) -> Option<Effect> {
         let proof = self.proof.as_ref()?;
         let Proof { key, labels, saved } = proof.as_ref();
-        let noise = labels.noise();
-        let of = (labels, noise.as_ref());
-        Some(gain::effect(epoch, key, self.before + 1, of, saved))
+        let (number, noise) = (self.before + 1, labels.noise()?);
+        Some(gain::effect(epoch, key, number, labels, &noise, saved))
     }
 
     /// What was claimed before the search had ended.

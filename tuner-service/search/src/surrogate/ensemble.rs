@@ -144,12 +144,10 @@ impl Ensemble {
             .iter()
             .map(|(weight, member)| (*weight, member.predict_seen(&seen)))
             .collect();
-        if let Some(prior) = &self.prior {
-            let expected = prior.mean.at(points);
-            for ((_, predictions), lean) in each.iter_mut().zip(&prior.leans) {
-                for (one, expected) in predictions.iter_mut().zip(&expected) {
-                    one.mean += lean * expected;
-                }
+        let told = self.told(points);
+        for (member, (_, predictions)) in each.iter_mut().enumerate() {
+            for (point, one) in predictions.iter_mut().enumerate() {
+                one.mean += told(member, point);
             }
         }
         let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
@@ -174,17 +172,24 @@ impl Ensemble {
             return Vec::new();
         };
         let seen = first.seen(points);
-        let prior = self.prior.as_ref();
-        let prior = prior.map(|prior| (prior.mean.at(points), &prior.leans));
+        let told = self.told(points);
         self.average(points.len(), |place, member| {
             let mut means = member.expect_seen(&seen);
-            if let Some((expected, leans)) = &prior {
-                for (mean, expected) in means.iter_mut().zip(expected) {
-                    *mean += leans[place] * expected;
-                }
+            for (point, mean) in means.iter_mut().enumerate() {
+                *mean += told(place, point);
             }
             means
         })
+    }
+
+    /// What the prior adds to a member's mean at a point, by their places; 0 without one.
+    fn told(&self, points: &[Point]) -> impl Fn(usize, usize) -> f64 {
+        let prior = self.prior.as_ref();
+        let prior = prior.map(|prior| (prior.mean.at(points), &prior.leans));
+        move |member, point| {
+            let prior = prior.as_ref();
+            prior.map_or(0.0, |(expected, leans)| leans[member] * expected[point])
+        }
     }
 
     /// How far each observation lies above what the processes predict from the others.

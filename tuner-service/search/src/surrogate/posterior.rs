@@ -132,8 +132,8 @@ impl Fitted {
             None => Arc::new(Fit::new(view.space, &observations, scatter, mean)?),
         };
         let measured: BTreeSet<&Point> = observations.iter().map(|one| &one.point).collect();
-        let points_known = known.into_iter().map(|(point, _)| point);
-        let others = points_known.filter(|point| !measured.contains(point));
+        let others = known.into_iter().map(|(point, _)| point);
+        let others = others.filter(|point| !measured.contains(point));
         let ranked = ranked(points(&observations), fit.means.clone());
         Some(Fitted {
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),

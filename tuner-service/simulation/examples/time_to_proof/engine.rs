@@ -45,7 +45,8 @@ pub(crate) fn intervals(evidence: &Evidence, _gain: &Gain) -> [Option<(f64, f64)
 
 /// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
-    (epoch, prior): (Epoch<'_>, Option<&Prior>),
+    epoch: Epoch<'_>,
+    prior: Option<&Prior>,
     known: Known,
     draw: f64,
     history: &History,

@@ -43,7 +43,8 @@ pub(crate) fn intervals(_evidence: &Evidence, gain: &Gain) -> [Option<(f64, f64)
 
 /// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
-    (epoch, _): (Epoch<'_>, Option<&Prior>),
+    epoch: Epoch<'_>,
+    _prior: Option<&Prior>,
     _known: Known,
     _draw: f64,
     history: &History,

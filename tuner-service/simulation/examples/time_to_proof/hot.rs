@@ -10,9 +10,9 @@ mod site;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use io_autotune_engine::{Parametrization, Prior, SharedSource, Source, Space, SurrogateCache};
+use io_autotune_engine::{Parametrization, Prior, Space, SurrogateCache};
 use io_autotune_simulation::preset::without_proofs;
-use learning::{Noisy, live};
+use learning::{Noisy, learnt, nearest, shared};
 use site::Site;
 pub(crate) use site::space;
 
@@ -85,9 +85,6 @@ pub(crate) fn begin(
     let site = Site::new(space, number);
     let target = (number % site.applications.len() as u64) as usize;
     let own = with_best(&site.applications[target], (-gain).ln_1p());
-    let measures = own.measures.iter();
-    let measures = measures.map(|(name, value)| (name.clone(), value.ln()));
-    let measures: BTreeMap<String, f64> = measures.collect();
     let negated = own.negated();
     let applications: Vec<&site::Application> = match from {
         From::Nobody => Vec::new(),
@@ -100,25 +97,16 @@ pub(crate) fn begin(
         From::Adversaries => vec![&negated; 3],
     };
     let settings = without_proofs();
-    let learnt = (1..).zip(applications).filter_map(|(place, other)| {
-        let life = live(
-            space,
-            &Noisy(other, noise),
-            (&settings, &[]),
-            (number << 8) + place,
-        );
-        Source::of(space, &life.history)
+    let most = match from {
+        From::Siblings(most) => most,
+        _ => applications.len(),
+    };
+    let sources = (1..).zip(applications).filter_map(|(place, other)| {
+        let seed = (number << 8) + place;
+        learnt(space, &Noisy(other, noise), &settings, seed)
     });
-    let mut sources: Vec<Source> = learnt.collect();
-    sources.sort_by(|a, b| a.distance(&measures).total_cmp(&b.distance(&measures)));
-    if let From::Siblings(most) = from {
-        sources.truncate(most);
-    }
-    let sources: Vec<Arc<SharedSource>> = sources
-        .into_iter()
-        .map(|source| Arc::new(source.into()))
-        .collect();
-    let prior = SurrogateCache::default().prior(space, &sources);
+    let sources = nearest(sources.collect(), &own.measures, most);
+    let prior = SurrogateCache::default().prior(space, &shared(sources));
     let sibling = Sibling {
         space: space.clone(),
         made: own,

@@ -181,13 +181,7 @@ impl Life<'_> {
                 };
             }
         }
-        engine::suggest(
-            (epoch, self.prior),
-            self.known,
-            draw,
-            &self.history,
-            &pending,
-        )
+        engine::suggest(epoch, self.prior, self.known, draw, &self.history, &pending)
     }
 
     /// Ends what ends before this hour, in that order; one at a time ends before the next starts.

@@ -26,7 +26,8 @@ pub(crate) fn print(out: &mut impl Write, files: &[String]) -> Result<(), Failur
         .iter()
         .zip(&names)
         .map(|(figures, name)| {
-            let seconds: f64 = figures.iter().map(|one| one.seconds).sum();
+            let cold = figures.iter().filter(|one| !is_hot(one));
+            let seconds: f64 = cold.map(|one| one.seconds).sum();
             format!("{seconds:.0} s for {name}")
         })
         .collect();

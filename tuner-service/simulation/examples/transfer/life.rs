@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Phase, Prior, RecentRun, Settings, SharedSource, Space,
-    SurrogateCache, Tally, Tested,
+    Epoch, History, Parametrization, Phase, Prior, RecentRun, Settings, SharedSource, Source,
+    Space, SurrogateCache, Tally, Tested,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -79,6 +79,42 @@ impl Life {
             history: History::default(),
         }
     }
+}
+
+/// The logarithms of measures, as sources know them.
+fn logs(measures: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let measures = measures.iter().filter(|(_, value)| **value > 0.0);
+    measures
+        .map(|(name, value)| (name.clone(), value.ln()))
+        .collect()
+}
+
+/// So many of these sources that measure most like an application.
+pub(crate) fn nearest(
+    mut sources: Vec<Source>,
+    like: &BTreeMap<String, f64>,
+    most: usize,
+) -> Vec<Source> {
+    let like = logs(like);
+    sources.sort_by(|a, b| a.distance(&like).total_cmp(&b.distance(&like)));
+    sources.truncate(most);
+    sources
+}
+
+pub(crate) fn shared(sources: Vec<Source>) -> Vec<Arc<SharedSource>> {
+    let sources = sources.into_iter();
+    sources.map(|source| Arc::new(source.into())).collect()
+}
+
+/// What a study that begins from nobody learns.
+pub(crate) fn learnt(
+    space: &Space,
+    application: &impl Application,
+    settings: &Settings,
+    seed: u64,
+) -> Option<Source> {
+    let life = live(space, application, (settings, &[]), seed);
+    Source::of(space, &life.history)
 }
 
 /// A study that begins from these sources, if there are any.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use io_autotune_engine::{MOST_SOURCES, NothingLeft, SharedSource, Source, Space};
 use io_autotune_simulation::parallel;
 use io_autotune_simulation::preset::without_proofs;
-use life::{Application as _, LOOKS, Life, Noisy, live};
+use life::{Application as _, LOOKS, Life, Noisy, learnt, live, nearest, shared};
 use patterns::Pattern;
 use section::section;
 use site::{Application, Site};
@@ -128,11 +128,10 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
     let mut stopping = usual.clone();
     stopping.stop.nothing_left = Some(NothingLeft { share: LEFT });
     let studied = |application: &Application, seed: u64| {
-        let life = live(space, &Noisy(application, noise), (&usual, &[]), seed);
-        Source::of(space, &life.history)
+        learnt(space, &Noisy(application, noise), &usual, seed)
     };
     // Of each application of each site: its study, some of its negation, an unrelated one's.
-    let learnt = each(sites.len() * count, |cell| {
+    let known = each(sites.len() * count, |cell| {
         let (site, place) = (cell / count, cell % count);
         let own = &sites[site].applications[place];
         let negated = own.negated();
@@ -147,30 +146,23 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
     each(sites.len() * count, |cell| {
         let (site, place) = (cell / count, cell % count);
         let own = &sites[site].applications[place];
-        let of_site = &learnt[site * count..(site + 1) * count];
-        let measures = own.measures.iter();
-        let measures = measures.map(|(name, value)| (name.clone(), value.ln()));
-        let measures = measures.collect();
-        let mut siblings: Vec<&Source> = of_site
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != place)
-            .filter_map(|(_, (study, ..))| study.as_ref())
-            .collect();
-        siblings.sort_by(|a, b| a.distance(&measures).total_cmp(&b.distance(&measures)));
-        siblings.truncate(MOST_SOURCES);
+        let of_site = &known[site * count..(site + 1) * count];
+        let siblings = of_site.iter().enumerate();
+        let siblings = siblings.filter(|(other, _)| *other != place);
+        let siblings = siblings.filter_map(|(_, (study, ..))| study.clone());
+        let siblings = nearest(siblings.collect(), &own.measures, MOST_SOURCES);
         let against: Vec<&Source> = of_site[place].1.iter().flatten().collect();
         let unrelated = of_site.iter().filter_map(|(_, _, study)| study.as_ref());
         let all = ALL.iter().chain(&STOPPING).copied();
         let of_all = all.map(|(from, _)| {
             let sources: Vec<Source> = match from {
                 From::Nobody | From::NobodyStopping => Vec::new(),
-                From::Site | From::SiteStopping => siblings.iter().copied().cloned().collect(),
+                From::Site | From::SiteStopping => siblings.clone(),
                 From::Unrelated => unrelated.clone().cloned().collect(),
                 From::Adversaries => against.iter().copied().cloned().collect(),
                 From::Mixed => {
-                    let both = against.iter().chain(siblings.iter().take(3));
-                    both.copied().cloned().collect()
+                    let both = against.iter().copied().chain(siblings.iter().take(3));
+                    both.cloned().collect()
                 }
             };
             let sources = shared(sources);
@@ -187,34 +179,20 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
     })
 }
 
-fn shared(sources: Vec<Source>) -> Vec<Arc<SharedSource>> {
-    let sources = sources.into_iter();
-    sources.map(|source| Arc::new(source.into())).collect()
-}
-
 /// Each pattern, from nobody and from all the others.
 fn measure_patterns(patterns: &[Pattern], of: &Measured) -> Vec<Target> {
     let number = |place: usize, what: u64| (of.seed << 32) + ((place as u64) << 16) + what;
     let settings = without_proofs();
-    let learnt = each(patterns.len(), |place| {
+    let known = each(patterns.len(), |place| {
         let one = &patterns[place];
-        Source::of(
-            one.space(),
-            &live(one.space(), one, (&settings, &[]), number(place, 1)).history,
-        )
+        learnt(one.space(), one, &settings, number(place, 1))
     });
     each(patterns.len(), |place| {
         let own = &patterns[place];
-        let measures = own.measures().iter().filter(|(_, value)| **value > 0.0);
-        let measures = measures.map(|(name, value)| (name.clone(), value.ln()));
-        let measures = measures.collect();
-        let others = learnt
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != place);
-        let mut others: Vec<Source> = others.filter_map(|(_, one)| one.clone()).collect();
-        others.sort_by(|a, b| a.distance(&measures).total_cmp(&b.distance(&measures)));
-        others.truncate(MOST_SOURCES);
+        let others = known.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != place);
+        let others = others.filter_map(|(_, one)| one.clone()).collect();
+        let others = nearest(others, own.measures(), MOST_SOURCES);
         let from = |sources: &[Arc<SharedSource>]| {
             let numbers = (0..PATTERN_LIVES * of.lives).map(|life| number(place, 32 + life));
             let lives: Vec<Life> = numbers

@@ -59,7 +59,8 @@ pub(super) fn effect(
     epoch: i32,
     key: &str,
     number: u64,
-    (labels, noise): (&Labels, Option<&Noise>),
+    labels: &Labels,
+    noise: &Noise,
     saved: &Saved,
 ) -> Effect {
     let power = Normal::standard().inverse_cdf(POWER);
@@ -75,9 +76,7 @@ pub(super) fn effect(
     let bound = log_bound(number, direction);
     let evidence = against_bound(labels.log_evidence(direction), bound);
     let (controls, tuned) = (labels.controls(), labels.tuned());
-    let runs_needed = log_ratio
-        .zip(noise)
-        .and_then(|(ratio, noise)| labels.runs_needed(noise, ratio, bound, power));
+    let runs_needed = log_ratio.and_then(|ratio| labels.runs_needed(noise, ratio, bound, power));
     Effect {
         epoch,
         parametrization: key.to_owned(),
@@ -89,8 +88,8 @@ pub(super) fn effect(
         high: labels.high(log_bound(number, Direction::Slower)),
         standard_error: labels.standard_error(),
         log_evidence: evidence,
-        detectable: noise
-            .and_then(|noise| labels.detectable(noise, log_bound(number, Direction::Faster), power))
+        detectable: labels
+            .detectable(noise, log_bound(number, Direction::Faster), power)
             .map(|log| 1.0 - (-log).exponential()),
         blocks_needed: runs_needed
             .filter(|runs| *runs <= MOST_RUNS)
