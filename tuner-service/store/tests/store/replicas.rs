@@ -43,7 +43,13 @@ async fn started(stores: &[Store; 2]) -> Vec<(u32, i64)> {
                     let design = |state: &StudyState| {
                         decision(Phase::Design, Role::Design, point(next_point(state)))
                     };
-                    let started = start.ask(&store, design).await.unwrap();
+                    // On a busy machine a start may be refused for want of a connection.
+                    let started = loop {
+                        match start.ask(&store, design).await {
+                            Err(StoreError::Busy { .. }) => {}
+                            started => break started.unwrap(),
+                        }
+                    };
                     (
                         start.job.job_id,
                         started.run_id,
