@@ -56,6 +56,11 @@ def test_a_settled_study_goes_on_while_runs_are_slow_for_a_stretch(
     assert "the machine was busy" in warning, warning
     assert "tuning goes on" in warning, warning
 
+    shown = site.tuner(ALICE, "explain", str(since[-1]["job_id"])).stdout
+    (line,) = [line for line in shown.splitlines() if line.startswith("busy ")]
+    assert " times as long as ever; without that " in line, shown
+    assert line.endswith(" of the noise is explained"), shown
+
 
 def test_nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run(
     site: Site, seconds: Path

@@ -21,9 +21,9 @@ mod units;
 
 use std::fmt::Display;
 
-use io_autotune_model::Parametrization;
+use io_autotune_model::{OTHERS_RATIO, Parametrization};
 use io_autotune_protocol::{
-    Applied, BegunFrom, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary,
+    Applied, BegunFrom, Cleaned, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary,
     StudySummary, shown_lines,
 };
 
@@ -177,6 +177,9 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         expected(detail).map_or_else(String::new, |line| format!("expected     {line}\n")),
         counts(run),
     );
+    for line in detail.cleaned.iter().map(|one| cleaned(one, run)) {
+        text.push_str(&format!("busy         {line}\n"));
+    }
     if let Some(begun_from) = &detail.begun_from {
         text.push_str(&format!("begun from   {}\n", others(begun_from)));
     }
@@ -246,6 +249,25 @@ fn spread_of(elapsed: &Elapsed) -> Option<f64> {
     let (low, high) = elapsed.interval?;
     // Student's t is near 2 but for few runs; the decimals need no more.
     Some((high - low) / 4.0 * (elapsed.n as f64).sqrt())
+}
+
+/// How busy the machine was, what that explains, and what is estimated without it.
+fn cleaned(known: &Cleaned, run: &RunSummary) -> String {
+    let unit = run.objective.unit();
+    let others = match (run.measures.get(OTHERS_RATIO), known.took) {
+        (Some(ratio), Some(took)) => {
+            let took = units::seconds(took, spread_of(&known.estimate));
+            format!("others took {ratio:.2} times as long as ever; without that {took}{unit}; ")
+        }
+        _ => String::new(),
+    };
+    let (low, high) = known.estimate.interval.unwrap_or_default();
+    let mean = status::mean(&known.estimate);
+    let [low, high] = [low, high].map(|end| units::seconds(end, Some((high - low) / 4.0)));
+    format!(
+        "{others}its parametrization {mean}{unit} ({low} to {high}); {:.0} % of the noise is explained",
+        100.0 * known.share
+    )
 }
 
 /// What was expected of a run against what it took, if anything was.
@@ -401,6 +423,47 @@ mod tests {
         }
     }
 
+    fn detail_of(run: RunSummary) -> RunDetail {
+        RunDetail {
+            run,
+            request: None,
+            suggestion: serde_json::Value::Null,
+            expected: None,
+            default_then: None,
+            cleaned: None,
+            delivery: Some(Delivery::default()),
+            reports: Vec::new(),
+            findings: Vec::new(),
+            decided_by: None,
+            begun_from: None,
+        }
+    }
+
+    #[test]
+    fn how_busy_the_machine_was_is_said_with_what_is_estimated_without_it() {
+        let of = |took, others: &[(&str, f64)]| {
+            let mut known = detail_of(run(RunState::Counted));
+            let others = others.iter().map(|(name, one)| ((*name).to_owned(), *one));
+            known.run.measures = others.collect();
+            known.cleaned = Some(Cleaned {
+                took,
+                estimate: Elapsed {
+                    n: 4,
+                    mean: 50.0,
+                    interval: Some((46.0, 54.0)),
+                },
+                share: 0.42,
+            });
+            explain(&[known])
+        };
+        let text = of(Some(48.0), &[(OTHERS_RATIO, 1.25)]);
+        let busy = "busy         others took 1.25 times as long as ever; without that 48 s; ";
+        let estimate = "its parametrization 50 s (46 to 54); 42 % of the noise is explained\n";
+        assert!(text.contains(&format!("{busy}{estimate}")), "{text}");
+        let text = of(None, &[]);
+        assert!(text.contains(&format!("busy         {estimate}")), "{text}");
+    }
+
     #[test]
     fn a_later_epoch_says_when_and_why_it_was_opened() {
         let mut later = run(RunState::Counted);
@@ -411,19 +474,7 @@ mod tests {
         let line = "study 3, epoch 2: opened 01-01 00:00: drift: tuned runs took 10 s and take 20 s since\n";
         assert_eq!(text.matches(line).count(), 1, "{text}");
         assert!(!text.contains("first run"), "{text}");
-        let detail = |run| RunDetail {
-            run,
-            request: None,
-            suggestion: serde_json::Value::Null,
-            expected: None,
-            default_then: None,
-            delivery: Some(Delivery::default()),
-            reports: Vec::new(),
-            findings: Vec::new(),
-            decided_by: None,
-            begun_from: None,
-        };
-        let text = explain(&[detail(later), detail(run(RunState::Counted))]);
+        let text = explain(&[detail_of(later), detail_of(run(RunState::Counted))]);
         assert_eq!(
             text.matches(&format!("opened       {told}\n")).count(),
             1,
@@ -484,16 +535,9 @@ mod tests {
         };
         let of_another = Parametrization(BTreeMap::from([("size".to_owned(), 99.into())]));
         let detail = RunDetail {
-            run: run(RunState::Censored),
             request: Some("name=nf-A_%281%29,mode=tune".parse().unwrap()),
-            suggestion: serde_json::Value::Null,
-            expected: None,
-            default_then: None,
-            delivery: Some(Delivery::default()),
-            reports: Vec::new(),
             findings: vec![about(None), about(Some(of_another))],
-            decided_by: None,
-            begun_from: None,
+            ..detail_of(run(RunState::Censored))
         };
         let text = explain(&[detail]);
         assert!(
@@ -532,21 +576,14 @@ mod tests {
         };
         let of_one = Parametrization(BTreeMap::from([("size".to_owned(), 99.into())]));
         let detail = |run| RunDetail {
-            run,
-            request: None,
-            suggestion: serde_json::Value::Null,
-            expected: None,
-            default_then: None,
             delivery: None,
-            reports: Vec::new(),
             findings: vec![Finding {
                 kind: FindingKind::Quarantine,
                 what: "found this:".to_owned(),
                 action: "do that".to_owned(),
                 parametrization: Some(of_one.clone()),
             }],
-            decided_by: None,
-            begun_from: None,
+            ..detail_of(run)
         };
         let text = explain(&[detail(drawn.clone())]);
         for line in [

@@ -47,6 +47,7 @@ pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
 pub use settled::mean_interval::{MeanInterval, mean_interval};
 pub use settled::shared::SharedEvidence;
+pub use study::cleaned::Cleaned;
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
 pub use study::proof::settings::ProofSettings;
@@ -58,4 +59,4 @@ pub use study::warm_start::MOST_INHERITED;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 8";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 9";

@@ -1,5 +1,6 @@
 //! A study's epoch: suggestions and recommendations.
 
+pub(crate) mod cleaned;
 pub(crate) mod epoch;
 pub(crate) mod findings;
 pub(crate) mod prior;

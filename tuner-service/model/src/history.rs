@@ -92,6 +92,10 @@ pub struct RecentRun {
     /// When it started, in seconds since 1970; none if that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<i64>,
+    /// How long other runs took meanwhile, over the means of their parametrizations; positive, none
+    /// if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
 }
 
 impl RecentRun {
@@ -101,6 +105,7 @@ impl RecentRun {
             ordinal,
             elapsed,
             started: None,
+            others: None,
         }
     }
 
@@ -110,6 +115,11 @@ impl RecentRun {
             started: Some(started),
             ..self
         }
+    }
+
+    /// The same run with how long others took meanwhile, over the means of their parametrizations.
+    pub fn beside(self, others: Option<f64>) -> Self {
+        RecentRun { others, ..self }
     }
 }
 

@@ -108,6 +108,10 @@ impl Measure {
     }
 }
 
+/// How long the runs of other studies and users took while a run ran, over the means of their
+/// parametrizations. No node knows it: it is added with the verdict.
+pub const OTHERS_RATIO: &str = "others_elapsed_ratio";
+
 /// The largest number that a report may have: more than any node reads or writes.
 pub const LARGEST_MEASURE: f64 = 9_223_372_036_854_775_808.0;
 

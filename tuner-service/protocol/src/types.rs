@@ -1006,6 +1006,10 @@ pub struct RunDetail {
     /// The counted runs of the default by then; like `expected`.
     #[serde(default)]
     pub default_then: Option<Elapsed>,
+    /// Without the noise that how others fared meanwhile explains. Null: nothing is known of others,
+    /// the run is of an earlier epoch, or like its role.
+    #[serde(default)]
+    pub cleaned: Option<Cleaned>,
     /// How the parametrization was delivered. Null: told once the run has ended.
     pub delivery: Option<Delivery>,
     /// The node reports, as received; none as long as its role is null.
@@ -1019,6 +1023,18 @@ pub struct RunDetail {
     /// Other studies, from whose knowledge it could be chosen. Null: none were, or like its reason.
     #[serde(default)]
     pub begun_from: Option<BegunFrom>,
+}
+
+/// A run and its parametrization, as if others had taken as long as ever meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Cleaned {
+    /// What the run would have taken, or come to; null before its end, or if nothing is known of
+    /// others while it ran.
+    pub took: Option<f64>,
+    /// What is estimated of its parametrization by now, with the surrogate's 95 % interval.
+    pub estimate: Elapsed,
+    /// The share of the noise's variance that how others fared explains, 0 to 1.
+    pub share: f64,
 }
 
 /// Other studies of a run's accelerator that its choice could begin from (docs/priors.md).

@@ -9,8 +9,9 @@ pub mod ensemble;
 pub mod failures;
 pub mod importance;
 mod kernel;
+pub mod meanwhile;
 pub mod multitask;
-mod observed;
+pub mod observed;
 pub mod posterior;
 pub mod prior;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use cholesky::{Cholesky, Symmetric};
 use kernel::{ByLevel, Correlations, Hyperparameters, Kernel};
+use meanwhile::Meanwhile;
 
 use io_autotune_model::space::{Point, Space};
 
@@ -92,6 +94,26 @@ const JITTER: f64 = 1e-8;
 const LANES: usize = 8;
 const SWEEPS: usize = 2;
 
+/// What a process is fitted to.
+#[derive(Clone, Copy, Debug)]
+struct Data<'a> {
+    observations: &'a [Observation],
+    scatter: Scatter,
+    /// None where nobody knows how others fared.
+    meanwhile: Option<&'a Meanwhile>,
+}
+
+impl<'a> Data<'a> {
+    /// Without a word of how others fared.
+    fn of(observations: &'a [Observation], scatter: Scatter) -> Self {
+        Data {
+            observations,
+            scatter,
+            meanwhile: None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Shared {
     space: Arc<Space>,
@@ -127,25 +149,26 @@ pub struct Surrogate {
     weights: Vec<f64>,
     /// L^-1 1.
     ones: Vec<f64>,
+    /// How far log elapsed follows how others fared meanwhile; 0 if that is not known.
+    slope: f64,
 }
 
 impl Surrogate {
     /// Fits hyperparameters by posterior mode on a grid, by coordinate (RW section 5.4.1). Trend
     /// and variance have closed forms. O(n^3). None without observations, or if one is not finite.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
-        let shared = &mut Shared::of(space, observations);
-        let tried = Self::search(shared, observations, scatter, None)?;
+        let (shared, data) = (
+            &mut Shared::of(space, observations),
+            Data::of(observations, scatter),
+        );
+        let tried = Self::search(shared, data, None)?;
         let best = tried.into_iter().next()?.hyperparameters;
-        Self::with(shared, best, observations, scatter)
+        Self::with(shared, best, data)
     }
 
     /// What was tried, the most probable first. `expected`: what a prior says of the observations.
-    fn search(
-        shared: &mut Shared,
-        observations: &[Observation],
-        scatter: Scatter,
-        expected: Option<&[f64]>,
-    ) -> Option<Vec<Tried>> {
+    fn search(shared: &mut Shared, data: Data<'_>, expected: Option<&[f64]>) -> Option<Vec<Tried>> {
+        let observations = data.observations;
         let sound = |o: &Observation| o.log_mean.is_finite() && o.runs.is_finite() && o.runs > 0.0;
         if observations.is_empty() || !observations.iter().all(sound) {
             return None;
@@ -155,7 +178,7 @@ impl Surrogate {
         let all = correlations.partial(&best, None);
         let covariance = correlations.matrix(&all, &best);
         let scores = |covariance, hyperparameters: &Hyperparameters| {
-            scores(covariance, hyperparameters, observations, scatter, expected)
+            scores(covariance, hyperparameters, data, expected)
         };
         let mut tried = scores(covariance, &best);
         let mut highest = highest_of(&tried);
@@ -192,7 +215,7 @@ impl Surrogate {
     ) -> Option<Self> {
         let believed = self.believed(observations, flights);
         let shared = &mut Shared::new(Arc::clone(&self.space), &believed);
-        Self::with(shared, self.hyperparameters(), &believed, scatter)
+        Self::with(shared, self.hyperparameters(), Data::of(&believed, scatter))
     }
 
     fn believed(&self, observations: &[Observation], flights: &[(Point, f64)]) -> Vec<Observation> {
@@ -214,22 +237,18 @@ impl Surrogate {
         self.kernel.hyperparameters().clone()
     }
 
-    fn with(
-        shared: &mut Shared,
-        hyperparameters: Hyperparameters,
-        observations: &[Observation],
-        scatter: Scatter,
-    ) -> Option<Self> {
+    fn with(shared: &mut Shared, hyperparameters: Hyperparameters, data: Data<'_>) -> Option<Self> {
         let all = shared.correlations.partial(&hyperparameters, None);
         let covariance = shared.correlations.matrix(&all, &hyperparameters);
-        let state = State::new(covariance, &hyperparameters, observations, scatter)?;
+        let state = State::new(covariance, &hyperparameters, data)?;
         Some(Surrogate {
-            weights: state.factor.solve_transposed(&state.residuals),
+            weights: state.factor.solve_transposed(&state.explained.residuals),
             kernel: Kernel::new(&shared.space, hyperparameters),
             space: Arc::clone(&shared.space),
             by_level: Arc::clone(&shared.by_level),
-            trend: state.trend,
-            variance: state.variance,
+            trend: state.explained.trend,
+            variance: state.explained.variance,
+            slope: state.explained.slope,
             factor: state.factor,
             ones: state.ones,
         })
@@ -325,13 +344,11 @@ impl Surrogate {
 struct State {
     factor: Cholesky,
     ones: Vec<f64>,
+    /// L^-1 x: how others fared meanwhile; none if that is not known.
+    others: Option<Vec<f64>>,
     /// L^-1 y.
     times: Vec<f64>,
-    /// L^-1 (y - trend).
-    residuals: Vec<f64>,
-    trend: f64,
-    variance: f64,
-    log_likelihood: f64,
+    explained: Explained,
 }
 
 impl State {
@@ -339,10 +356,9 @@ impl State {
     fn new(
         mut covariance: Symmetric,
         hyperparameters: &Hyperparameters,
-        observations: &[Observation],
-        scatter: Scatter,
+        data: Data<'_>,
     ) -> Option<Self> {
-        let noise = hyperparameters.noise;
+        let (noise, observations) = (hyperparameters.noise, data.observations);
         for (row, observation) in observations.iter().enumerate() {
             covariance.add(row, noise / observation.runs + JITTER);
         }
@@ -350,54 +366,77 @@ impl State {
         let ones = factor.solve(&vec![1.0; observations.len()]);
         let times: Vec<f64> = observations.iter().map(|o| o.log_mean).collect();
         let times = factor.solve(&times);
-        let explained = Explained::new(&factor, &ones, &times, noise, scatter);
-        Some(State {
-            residuals: explained.residuals,
-            trend: explained.trend,
-            variance: explained.variance,
-            log_likelihood: explained.log_likelihood,
+        let others = data.meanwhile.and_then(Meanwhile::means);
+        let mut state = State {
+            others: others.map(|means| factor.solve(means)),
+            explained: Explained::default(),
             times,
             factor,
             ones,
-        })
+        };
+        state.explained = state.explain(&state.times, noise, data);
+        Some(state)
     }
-}
 
-/// What a factored covariance makes of times.
-struct Explained {
-    residuals: Vec<f64>,
-    trend: f64,
-    variance: f64,
-    log_likelihood: f64,
-}
-
-impl Explained {
     /// `times` are L^-1 y.
-    fn new(factor: &Cholesky, ones: &[f64], times: &[f64], noise: f64, scatter: Scatter) -> Self {
+    fn explain(&self, times: &[f64], noise: f64, data: Data<'_>) -> Explained {
+        let ones = &self.ones;
         let information = dot(ones, ones);
         // Generalised least squares (RW section 2.7).
-        let trend = dot(ones, times) / information;
-        let residuals: Vec<f64> = times
-            .iter()
-            .zip(ones)
-            .map(|(time, one)| time - trend * one)
-            .collect();
-        let squares = dot(&residuals, &residuals) + scatter.squares / noise + 2.0 * PRIOR_SCALE;
+        let mut trend = dot(ones, times) / information;
+        let less = |trend: f64| -> Vec<f64> {
+            let both = times.iter().zip(ones);
+            both.map(|(time, one)| time - trend * one).collect()
+        };
+        let mut residuals = less(trend);
+        let scatter = data.scatter;
+        let mut squares = dot(&residuals, &residuals) + scatter.squares / noise;
+        let (mut slope, mut doubt) = (0.0, 0.0);
+        if let (Some(others), Some(meanwhile)) = (&self.others, data.meanwhile) {
+            let along = dot(others, ones) / information;
+            let points = meanwhile::Moments {
+                squares: dot(others, others) - along * along * information,
+                products: dot(others, &residuals),
+            };
+            let line = meanwhile.line(points, noise);
+            slope = line.slope;
+            squares -= line.explains;
+            doubt = line.doubt;
+            trend -= slope * along;
+            residuals = less(trend);
+            for (residual, other) in residuals.iter_mut().zip(others) {
+                *residual -= slope * other;
+            }
+        }
+        squares += 2.0 * PRIOR_SCALE;
         let degrees = times.len() as f64 - 1.0 + scatter.degrees + 2.0 * PRIOR_SHAPE;
         let variance = squares / degrees;
         // The variance is integrated out: its logarithm replaces the quadratic form of RW equation
         // 5.8. The scatter within points is pure noise.
         let log_likelihood = -0.5 * degrees * variance.logarithm()
-            - factor.half_log_determinant()
+            - self.factor.half_log_determinant()
             - 0.5 * information.logarithm()
-            - 0.5 * scatter.degrees * noise.logarithm();
+            - 0.5 * scatter.degrees * noise.logarithm()
+            - doubt;
         Explained {
             residuals,
             trend,
+            slope,
             variance,
             log_likelihood,
         }
     }
+}
+
+/// What a factored covariance makes of times.
+#[derive(Debug, Default)]
+struct Explained {
+    /// L^-1 (y - trend - slope x).
+    residuals: Vec<f64>,
+    trend: f64,
+    slope: f64,
+    variance: f64,
+    log_likelihood: f64,
 }
 
 /// Hyperparameters with their unnormalised log posterior.
@@ -413,11 +452,10 @@ struct Tried {
 fn scores(
     correlations: Symmetric,
     hyperparameters: &Hyperparameters,
-    observations: &[Observation],
-    scatter: Scatter,
+    data: Data<'_>,
     expected: Option<&[f64]>,
 ) -> Vec<Tried> {
-    let state = State::new(correlations, hyperparameters, observations, scatter);
+    let state = State::new(correlations, hyperparameters, data);
     let tried = |lean: f64, log_likelihood: Option<f64>, log_prior: f64| Tried {
         score: log_likelihood
             .map(|log_likelihood| log_likelihood + hyperparameters.log_prior() + log_prior)
@@ -427,27 +465,21 @@ fn scores(
         lean,
     };
     let (Some(expected), Some(state)) = (expected, &state) else {
-        return vec![tried(0.0, state.map(|state| state.log_likelihood), 0.0)];
+        let log_likelihood = state.map(|state| state.explained.log_likelihood);
+        return vec![tried(0.0, log_likelihood, 0.0)];
     };
     let expected = state.factor.solve(expected);
     let leaning = |(lean, weight): (f64, f64)| {
         let rest = state.times.iter().zip(&expected);
         let rest: Vec<f64> = rest.map(|(time, mean)| time - lean * mean).collect();
-        let noise = hyperparameters.noise;
-        let explained = Explained::new(&state.factor, &state.ones, &rest, noise, scatter);
+        let explained = state.explain(&rest, hyperparameters.noise, data);
         tried(lean, Some(explained.log_likelihood), weight.logarithm())
     };
     prior::LEANS.into_iter().map(leaning).collect()
 }
 
-fn score(
-    correlations: Symmetric,
-    hyperparameters: &Hyperparameters,
-    observations: &[Observation],
-    scatter: Scatter,
-) -> f64 {
-    let tried = scores(correlations, hyperparameters, observations, scatter, None);
-    highest_of(&tried)
+fn score(correlations: Symmetric, hyperparameters: &Hyperparameters, data: Data<'_>) -> f64 {
+    highest_of(&scores(correlations, hyperparameters, data, None))
 }
 
 fn highest_of(tried: &[Tried]) -> f64 {

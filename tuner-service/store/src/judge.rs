@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use io_autotune_model::{
-    Objective, ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally, Tested,
+    OTHERS_RATIO, Objective, ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally,
+    Tested,
 };
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -139,6 +140,8 @@ struct Judging {
     started: i64,
     elapsed: Option<f64>,
     measures: BTreeMap<String, f64>,
+    /// How long others took meanwhile, over the means of their parametrizations.
+    others: Option<f64>,
     changes: i64,
     dirty: bool,
 }
@@ -207,8 +210,16 @@ impl Store {
                 judged.push(Judged::Outdated);
                 continue;
             }
+            let mut measures = run.measures;
+            measures.remove(OTHERS_RATIO);
+            // What an earlier verdict knew stays known.
+            let others = match standings.get(&run_id) {
+                Some(standing) => standing.effect.measures().remove(OTHERS_RATIO),
+                None => run.others,
+            };
+            measures.extend(others.map(|ratio| (OTHERS_RATIO.to_owned(), ratio)));
             let judgement = Standing {
-                effect: verdict.effect(run.elapsed, run.measures).ok_or_else(|| {
+                effect: verdict.effect(run.elapsed, measures).ok_or_else(|| {
                     StoreError::invariant(NAME, "a run without elapsed cannot count")
                 })?,
                 why: verdict.why().to_owned(),
@@ -320,7 +331,10 @@ async fn lock_runs(
 ) -> Result<HashMap<i64, Judging>, StoreError> {
     let rows = sqlx::query!(
         r#"select id, phase, role, floor(extract(epoch from started_at))::bigint as "started!", elapsed, changes,
-                  dirty, measures as "measures: Json<BTreeMap<String, f64>>"
+                  dirty, measures as "measures: Json<BTreeMap<String, f64>>",
+                  (select exp(avg(s.slowness)) from surroundings s
+                   where s.cluster = runs.cluster and s.at <= runs.finished_at
+                     and s.at > least(runs.started_at, runs.finished_at - interval '5 minutes')) as others
            from runs where id = any($1) order by id for no key update"#,
         run_ids
     )
@@ -335,6 +349,7 @@ async fn lock_runs(
                 started: row.started,
                 elapsed: row.elapsed,
                 measures: row.measures.0,
+                others: row.others,
                 changes: row.changes,
                 dirty: row.dirty,
             };

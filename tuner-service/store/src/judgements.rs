@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{
-    History, Objective, Parametrization, RecentRun, Space, Tally, Tested, carried,
+    History, OTHERS_RATIO, Objective, Parametrization, RecentRun, Space, Tally, Tested, carried,
 };
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -102,7 +102,8 @@ impl Effect {
             Self::Sample(_, elapsed, measures) => {
                 let value = value(name, objective, *elapsed, measures)?;
                 tested.record_measures(&objective.beside(*elapsed, measures));
-                tested.record_run(RecentRun::new(run_id, value).started_at(started))
+                let run = RecentRun::new(run_id, value).started_at(started);
+                tested.record_run(run.beside(measures.get(OTHERS_RATIO).copied()))
             }
             Self::Censored(_, elapsed) => tested.record_censored(run_id, *elapsed),
             Self::Failure(_) => {

@@ -80,6 +80,7 @@ pub(crate) async fn siblings(
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.proof, e.total,
                   t.parametrization as "parametrization: Json<Parametrization>", t.count, t.mean, t.m2, t.log_mean,
                   t.log_m2, t.recent as "recent: Json<Vec<RecentRun>>",
+                  t.others as "others: Json<BTreeMap<i64, f64>>",
                   t.censored as "censored: Json<Vec<RecentRun>>",
                   t.measures as "measures: Json<BTreeMap<String, Moments>>", t.failed,
                   t.out_of_memory, t.first_run
@@ -130,6 +131,7 @@ pub(crate) async fn siblings(
             log_mean: row.log_mean,
             log_m2: row.log_m2,
             recent: row.recent,
+            others: row.others,
             censored: row.censored,
             measures: row.measures,
             failed: row.failed,

@@ -18,6 +18,7 @@ pub(crate) struct Row {
     pub(crate) log_mean: f64,
     pub(crate) log_m2: f64,
     pub(crate) recent: Json<Vec<RecentRun>>,
+    pub(crate) others: Json<BTreeMap<i64, f64>>,
     pub(crate) censored: Json<Vec<RecentRun>>,
     pub(crate) measures: Json<BTreeMap<String, Moments>>,
     pub(crate) failed: i64,
@@ -40,7 +41,7 @@ impl Row {
                 mean: self.log_mean,
                 m2: self.log_m2,
             },
-            recent: self.recent.0,
+            recent: beside(self.recent.0, &self.others.0),
             censored: self.censored.0,
             measures: self.measures.0,
             failed: number(name, self.failed)?,
@@ -48,6 +49,25 @@ impl Row {
             first_ordinal: self.first_run,
         })
     }
+}
+
+/// Runs with how long others took meanwhile, by their numbers.
+pub(crate) fn beside(runs: Vec<RecentRun>, others: &BTreeMap<i64, f64>) -> Vec<RecentRun> {
+    let runs = runs.into_iter();
+    runs.map(|run| run.beside(others.get(&run.ordinal).copied()))
+        .collect()
+}
+
+/// Runs as older programs read them, too.
+fn alone(runs: &[RecentRun]) -> Vec<RecentRun> {
+    runs.iter().map(|run| run.beside(None)).collect()
+}
+
+fn others(runs: &[RecentRun]) -> BTreeMap<i64, f64> {
+    let known = runs.iter();
+    known
+        .filter_map(|run| Some((run.ordinal, run.others?)))
+        .collect()
 }
 
 /// All rows of an epoch, ordered by first run.
@@ -60,6 +80,7 @@ pub(crate) async fn all(
         Row,
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
+                  others as "others: Json<BTreeMap<i64, f64>>",
                   censored as "censored: Json<Vec<RecentRun>>",
                   measures as "measures: Json<BTreeMap<String, Moments>>", failed, out_of_memory,
                   first_run
@@ -82,6 +103,7 @@ pub(crate) async fn of_keys(
         Row,
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
+                  others as "others: Json<BTreeMap<i64, f64>>",
                   censored as "censored: Json<Vec<RecentRun>>",
                   measures as "measures: Json<BTreeMap<String, Moments>>", failed, out_of_memory,
                   first_run
@@ -114,7 +136,8 @@ pub(crate) async fn write(
                 "m2": tested.elapsed.m2,
                 "log_mean": tested.log_elapsed.mean,
                 "log_m2": tested.log_elapsed.m2,
-                "recent": tested.recent,
+                "recent": alone(&tested.recent),
+                "others": others(&tested.recent),
                 "censored": tested.censored,
                 "measures": tested.measures,
                 "failed": tested.failed,
@@ -125,17 +148,17 @@ pub(crate) async fn write(
         .collect();
     let wanted = rows.len() as u64;
     let result = sqlx::query!(
-        "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
+        "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, others, censored,
                              measures, failed, out_of_memory, first_run)
-         select $1, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
+         select $1, key, parametrization, count, mean, m2, log_mean, log_m2, recent, others, censored,
                 measures, failed, out_of_memory, first_run
          from jsonb_to_recordset($2) as written(
              key text, parametrization jsonb, count bigint, mean double precision, m2 double precision,
-             log_mean double precision, log_m2 double precision, recent jsonb, censored jsonb,
+             log_mean double precision, log_m2 double precision, recent jsonb, others jsonb, censored jsonb,
              measures jsonb, failed bigint, out_of_memory bigint, first_run bigint)
          on conflict (epoch_id, key) do update
              set count = excluded.count, mean = excluded.mean, m2 = excluded.m2, log_mean = excluded.log_mean,
-                 log_m2 = excluded.log_m2, recent = excluded.recent, censored = excluded.censored,
+                 log_m2 = excluded.log_m2, recent = excluded.recent, others = excluded.others, censored = excluded.censored,
                  measures = excluded.measures, failed = excluded.failed,
                  out_of_memory = excluded.out_of_memory, first_run = excluded.first_run",
         epoch_id,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use io_autotune_model::{JobName, Objective, Parametrization, Phase, Pin, Role, Space};
+use io_autotune_model::{
+    JobName, OTHERS_RATIO, Objective, Parametrization, Phase, Pin, Role, Space,
+};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -334,7 +336,8 @@ impl Store {
                       case when $7 then r.suggestion else 'null' end as "suggestion!",
                       case when $7 then r.delivery else 'null' end as "delivery!",
                       r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
-                      r.measures as "measures: Json<BTreeMap<String, f64>>",
+                      r.measures || coalesce((select jsonb_strip_nulls(jsonb_build_object($18::text, j.measures -> $18::text))
+                          from judgements j where j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal), '{}') as "measures!: Json<BTreeMap<String, f64>>",
                       (extract(epoch from r.started_at) * 1000000)::bigint as "started_at!",
                       (extract(epoch from r.finished_at) * 1000000)::bigint as finished_at
                from runs r
@@ -368,7 +371,8 @@ impl Store {
             &visible.members,
             &visible.accounts,
             filter.account,
-            filter.cluster
+            filter.cluster,
+            OTHERS_RATIO
         )
         .fetch_all(&self.pool)
         .await

@@ -14,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::settled::control_runs::control_chance;
+use crate::study::cleaned::Cleaned;
 use crate::study::prior;
 use crate::study::proof;
 use crate::study::recommend::{self, Recommendation, first_of};
@@ -26,12 +27,17 @@ use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
+use io_autotune_search::math::Portable;
 use io_autotune_search::regret::{self, Estimator, ExpectedRegret};
+use io_autotune_search::surrogate::Prediction;
 use io_autotune_search::surrogate::cache::SurrogateCache;
 use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Prior;
 use io_autotune_search::{Method, MethodContext, Proposal};
+
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.96;
 
 /// The constants of an epoch, for many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]
@@ -282,6 +288,24 @@ impl<'a> Epoch<'a> {
         let view = self.view(history);
         let fitted = view.fitted().ok_or(Silence::Few(0))?;
         fitted.importance()
+    }
+
+    /// What is estimated of a parametrization where others fare as ever; none before a run counted,
+    /// or where nothing is known of others.
+    pub fn cleaned(&self, parametrization: &Parametrization, history: &History) -> Option<Cleaned> {
+        let view = self.view(history);
+        let fitted = view.fitted()?;
+        let (slope, share) = fitted.beside()?;
+        let point = self.space.validate(parametrization).ok()?;
+        let Prediction { mean, variance } = fitted.predict(&point);
+        let doubt = NORMAL * variance.sqrt();
+        Some(Cleaned {
+            slope,
+            share,
+            mean: mean.exponential(),
+            low: (mean - doubt).exponential(),
+            high: (mean + doubt).exponential(),
+        })
     }
 
     /// The quarantined parametrizations, in the space's order.

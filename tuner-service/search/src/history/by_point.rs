@@ -18,6 +18,8 @@ pub struct Known {
     pub elapsed: Moments,
     /// ln of the latest runs' elapsed seconds, ascending.
     logs: Vec<f64>,
+    /// Of those runs, ln of how long others took meanwhile.
+    others: Vec<f64>,
     ordinals: Vec<i64>,
     /// The censored runs' elapsed seconds, the longest first.
     bounds: Vec<f64>,
@@ -42,6 +44,7 @@ impl Default for Known {
         Known {
             elapsed: Moments::default(),
             logs: Vec::new(),
+            others: Vec::new(),
             ordinals: Vec::new(),
             bounds: Vec::new(),
             mean: None,
@@ -65,6 +68,12 @@ impl Known {
     /// The natural logarithms of the latest runs' elapsed seconds, ascending.
     pub fn logs(&self) -> &[f64] {
         &self.logs
+    }
+
+    /// Of the same runs, in their order, the natural logarithm of how long others took meanwhile; 0,
+    /// as ever, where that is not known.
+    pub fn others(&self) -> &[f64] {
+        &self.others
     }
 
     /// The censored runs that the history keeps.
@@ -162,8 +171,15 @@ impl<'a> View<'a> {
             if sound(&tested.elapsed) && sound(&merged) {
                 known.elapsed = merged;
             }
-            let logs = tested.recent.iter().map(|run| run.elapsed.logarithm());
-            known.logs.extend(logs.filter(|log| log.is_finite()));
+            let others = |ratio: f64| Some(ratio.logarithm()).filter(|log| log.is_finite());
+            for run in &tested.recent {
+                let log = run.elapsed.logarithm();
+                if log.is_finite() {
+                    known.logs.push(log);
+                    let others = run.others.and_then(others);
+                    known.others.push(others.unwrap_or_default());
+                }
+            }
             let ordinals = tested.recent.iter().map(|run| run.ordinal);
             known.ordinals.extend(ordinals);
             let bounds = tested.censored.iter().map(|run| run.elapsed);
@@ -202,7 +218,10 @@ impl<'a> View<'a> {
     fn estimate(&mut self) {
         for known in self.known.values_mut() {
             known.bounds.sort_by(|a, b| b.total_cmp(a));
-            known.logs.sort_by(f64::total_cmp);
+            let both = known.logs.drain(..).zip(known.others.drain(..));
+            let mut both: Vec<(f64, f64)> = both.collect();
+            both.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            (known.logs, known.others) = both.into_iter().unzip();
         }
         let default = self.known.get_mut(&self.default).and_then(|known| {
             known.estimate(None);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::importance::{Importance, Silence, importance};
+use crate::surrogate::observed::Observed;
 use crate::surrogate::prior::{Mean, Prior, SharedSource};
 use crate::surrogate::{Observation, Prediction, Scatter, points};
 use io_autotune_model::space::Space;
@@ -20,9 +21,15 @@ pub struct SurrogateCache {
 #[derive(Debug)]
 pub struct Fit {
     space: Space,
-    observations: Vec<Observation>,
-    scatter: Scatter,
+    /// What was observed.
+    pub observed: Observed,
     prior: Option<Arc<Mean>>,
+    /// How far log elapsed follows how others fared meanwhile; 0 if nothing is known of that.
+    pub slope: f64,
+    /// The observations, less what that explains.
+    pub observations: Vec<Observation>,
+    /// The scatter, less what that explains.
+    pub scatter: Scatter,
     /// The surrogate.
     pub surrogate: Arc<Ensemble>,
     /// What is expected at the observations' points, in their order: log seconds.
@@ -33,19 +40,23 @@ pub struct Fit {
 
 impl Fit {
     /// None where [`Ensemble::fit_on`] returns none.
-    pub fn new(
-        space: &Space,
-        observations: &[Observation],
-        scatter: Scatter,
-        prior: Option<Arc<Mean>>,
-    ) -> Option<Self> {
-        let surrogate = Ensemble::fit_on(space, observations, scatter, prior.clone())?;
+    pub fn new(space: &Space, observed: &Observed, prior: Option<Arc<Mean>>) -> Option<Self> {
+        let surrogate = Ensemble::fit_on(space, observed, prior.clone())?;
+        let slope = surrogate.slope();
+        let Observed {
+            observations,
+            scatter,
+            meanwhile,
+        } = observed;
+        let (observations, scatter) = meanwhile.less(observations, *scatter, slope);
         Some(Fit {
             space: space.clone(),
-            observations: observations.to_vec(),
-            scatter,
+            observed: observed.clone(),
             prior,
-            means: surrogate.expect_all(&points(observations)),
+            slope,
+            means: surrogate.expect_all(&points(&observations)),
+            observations,
+            scatter,
             predictions: OnceLock::new(),
             surrogate: Arc::new(surrogate),
             importance: OnceLock::new(),
@@ -65,17 +76,8 @@ impl Fit {
         self.importance.get_or_init(found).clone()
     }
 
-    fn is_of(
-        &self,
-        space: &Space,
-        observations: &[Observation],
-        scatter: Scatter,
-        prior: Option<&Arc<Mean>>,
-    ) -> bool {
-        self.observations == observations
-            && self.scatter == scatter
-            && self.space == *space
-            && self.prior.as_ref() == prior
+    fn is_of(&self, space: &Space, observed: &Observed, prior: Option<&Arc<Mean>>) -> bool {
+        self.observed == *observed && self.space == *space && self.prior.as_ref() == prior
     }
 }
 
@@ -84,17 +86,16 @@ impl SurrogateCache {
     pub fn of(
         &self,
         space: &Space,
-        observations: &[Observation],
-        scatter: Scatter,
+        observed: &Observed,
         prior: Option<Arc<Mean>>,
     ) -> Option<Arc<Fit>> {
         let last = || self.fit.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last().clone();
-        let is_of = |fit: &Arc<Fit>| fit.is_of(space, observations, scatter, prior.as_ref());
+        let is_of = |fit: &Arc<Fit>| fit.is_of(space, observed, prior.as_ref());
         if let Some(fit) = known.filter(is_of) {
             return Some(fit);
         }
-        let fit = Arc::new(Fit::new(space, observations, scatter, prior)?);
+        let fit = Arc::new(Fit::new(space, observed, prior)?);
         *last() = Some(Arc::clone(&fit));
         Some(fit)
     }
@@ -115,6 +116,7 @@ impl SurrogateCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surrogate::meanwhile::Meanwhile;
     use crate::testing::grid;
     use io_autotune_model::space::Point;
 
@@ -129,27 +131,32 @@ mod tests {
     #[test]
     fn the_same_question_has_the_same_fit_and_any_other_its_own() {
         let (space, other) = (grid(&[6]), grid(&[7]));
-        let scatter = Scatter {
-            squares: 0.1,
-            degrees: 4.0,
+        let observed = Observed {
+            observations: vec![observation(1, 1.0), observation(3, 2.0)],
+            scatter: Scatter {
+                squares: 0.1,
+                degrees: 4.0,
+            },
+            meanwhile: Meanwhile::default(),
         };
         let surrogates = SurrogateCache::default();
-        let observations = vec![observation(1, 1.0), observation(3, 2.0)];
-        let first = surrogates.of(&space, &observations, scatter, None).unwrap();
-        let again = surrogates.of(&space, &observations, scatter, None).unwrap();
+        let first = surrogates.of(&space, &observed, None).unwrap();
+        let again = surrogates.of(&space, &observed, None).unwrap();
         assert!(Arc::ptr_eq(&first, &again));
-        let mut slower = observations.clone();
-        slower[1].log_mean = 2.5;
-        for (space, observations, scatter) in [
-            (&other, &observations, scatter),
-            (&space, &slower, scatter),
-            (&space, &observations, Scatter::default()),
+        let but = |change: &dyn Fn(&mut Observed)| {
+            let mut other = observed.clone();
+            change(&mut other);
+            other
+        };
+        for (space, observed) in [
+            (&other, &observed),
+            (&space, &but(&|one| one.observations[1].log_mean = 2.5)),
+            (&space, &but(&|one| one.scatter = Scatter::default())),
         ] {
-            surrogates
-                .of(&grid(&[6]), &observations[..1], scatter, None)
-                .unwrap();
-            let fit = surrogates.of(space, observations, scatter, None).unwrap();
-            let fresh = Fit::new(space, observations, scatter, None).unwrap();
+            let less = but(&|one| one.observations.truncate(1));
+            surrogates.of(&grid(&[6]), &less, None).unwrap();
+            let fit = surrogates.of(space, observed, None).unwrap();
+            let fresh = Fit::new(space, observed, None).unwrap();
             assert!(!Arc::ptr_eq(&first, &fit));
             assert_eq!(fit.predictions(), fresh.predictions());
             let means = fit.predictions().iter().map(|one| one.mean);

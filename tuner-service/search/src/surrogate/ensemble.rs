@@ -6,8 +6,9 @@
 use crate::math::Portable;
 use std::sync::Arc;
 
+use super::observed::Observed;
 use super::prior::Mean;
-use super::{Observation, Prediction, Scatter, Shared, Surrogate, Tried};
+use super::{Data, Observation, Prediction, Scatter, Shared, Surrogate, Tried};
 use io_autotune_model::space::{Point, Space};
 
 const MOST_MEMBERS: usize = 24;
@@ -47,20 +48,18 @@ fn less(observations: &[Observation], expected: &[f64], lean: f64) -> Vec<Observ
 impl Ensemble {
     /// None where [`Surrogate::fit`] returns none.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
-        Self::fit_on(space, observations, scatter, None)
+        Self::fit_on(space, &Observed::of(observations, scatter), None)
     }
 
-    /// [`Ensemble::fit`], whose members lean on a prior as far as it explains the observations.
-    pub fn fit_on(
-        space: &Space,
-        observations: &[Observation],
-        scatter: Scatter,
-        prior: Option<Arc<Mean>>,
-    ) -> Option<Self> {
+    /// [`Ensemble::fit`], whose members lean on a prior as far as it explains the observations, and
+    /// leave out what how others fared explains.
+    pub fn fit_on(space: &Space, observed: &Observed, prior: Option<Arc<Mean>>) -> Option<Self> {
+        let data = observed.data();
+        let observations = data.observations;
         let mut shared = Shared::of(space, observations);
         let expected = prior.as_ref().map(|mean| mean.at_all(observations));
         let expected = expected.as_deref();
-        let tried = Surrogate::search(&mut shared, observations, scatter, expected)?;
+        let tried = Surrogate::search(&mut shared, data, expected)?;
         let highest = tried.first()?.score;
         let most = (MOST_ROWS / observations.len()).clamp(1, MOST_MEMBERS);
         let mut leans = Vec::new();
@@ -76,8 +75,12 @@ impl Ensemble {
                     ..
                 } = tried;
                 let rest = expected.map(|expected| less(observations, expected, lean));
-                let rest = rest.as_deref().unwrap_or(observations);
-                let member = Surrogate::with(&mut shared, hyperparameters, rest, scatter)?;
+                let observations = rest.as_deref().unwrap_or(observations);
+                let rest = Data {
+                    observations,
+                    ..data
+                };
+                let member = Surrogate::with(&mut shared, hyperparameters, rest)?;
                 leans.push(lean);
                 Some((weight, member))
             })
@@ -97,13 +100,15 @@ impl Ensemble {
         leans.zip(weights).map(|(lean, weight)| lean * weight).sum()
     }
 
+    /// How far log elapsed follows how others fared meanwhile; 0 if that is not known.
+    pub(super) fn slope(&self) -> f64 {
+        self.average(1, |_, member| vec![member.slope])[0]
+    }
+
     /// Each process after the runs in flight have ended as it expects: [`Surrogate::fantasising`].
-    pub fn fantasising(
-        &self,
-        observations: &[Observation],
-        scatter: Scatter,
-        flights: &[(Point, f64)],
-    ) -> Option<Self> {
+    pub fn fantasising(&self, observed: &Observed, flights: &[(Point, f64)]) -> Option<Self> {
+        let data = observed.data();
+        let observations = data.observations;
         let mut shared = None;
         let expected = self.prior.as_ref();
         let expected = expected.map(|prior| (prior.mean.at_all(observations), &prior.leans));
@@ -113,7 +118,12 @@ impl Ensemble {
             let believed = member.believed(rest.as_deref().unwrap_or(observations), flights);
             let shared =
                 shared.get_or_insert_with(|| Shared::new(Arc::clone(&member.space), &believed));
-            let member = Surrogate::with(shared, member.hyperparameters(), &believed, scatter)?;
+            let believed = Data {
+                observations: &believed,
+                meanwhile: Some(&observed.meanwhile.of_so_many(believed.len())),
+                ..data
+            };
+            let member = Surrogate::with(shared, member.hyperparameters(), believed)?;
             Some((*weight, member))
         };
         let members = self

@@ -16,7 +16,7 @@ mod tests;
 use super::cholesky::{Cholesky, Symmetric};
 use super::coregionalisation::{Cluster, Part, parts};
 use super::kernel::{Coordinate, Hyperparameters, Kernel};
-use super::{JITTER, LANES, Observation, Prediction, Scatter, Shared, Surrogate, dot, score};
+use super::{Data, JITTER, LANES, Observation, Prediction, Scatter, Shared, Surrogate, dot, score};
 use io_autotune_model::space::{Point, Space};
 
 /// The observations of one task.
@@ -293,13 +293,14 @@ impl MultiTask {
 impl Alone {
     fn new(space: &Space, task: &Task) -> Option<Self> {
         let (observations, scatter) = seen_by(task);
+        let data = Data::of(&observations, scatter);
         let fitted = Surrogate::fit(space, &observations, scatter)?;
         let hyperparameters = fitted.hyperparameters();
         let correlations = &mut Shared::of(space, &observations).correlations;
         let all = correlations.partial(&hyperparameters, None);
         let covariance = correlations.matrix(&all, &hyperparameters);
         Some(Alone {
-            score: score(covariance, &hyperparameters, &observations, scatter),
+            score: score(covariance, &hyperparameters, data),
             variance: fitted.variance,
             hyperparameters,
         })
@@ -308,6 +309,7 @@ impl Alone {
     /// A task over all parameters under another's kernel, with its own likeliest noise.
     fn under(space: &Space, task: &Task, other: &Hyperparameters) -> Option<Self> {
         let (observations, scatter) = seen_by(task);
+        let data = Data::of(&observations, scatter);
         let shared = &mut Shared::of(space, &observations);
         let correlations = &mut shared.correlations;
         let all = correlations.partial(other, None);
@@ -316,10 +318,10 @@ impl Alone {
             .into_iter()
             .map(|varied| {
                 let covariance = correlations.matrix(&all, &varied);
-                (score(covariance, &varied, &observations, scatter), varied)
+                (score(covariance, &varied, data), varied)
             })
             .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        let fitted = Surrogate::with(shared, hyperparameters.clone(), &observations, scatter)?;
+        let fitted = Surrogate::with(shared, hyperparameters.clone(), data)?;
         Some(Alone {
             hyperparameters,
             variance: fitted.variance,

@@ -2,7 +2,8 @@
 
 use crate::history::by_point::Known;
 use crate::math::Portable;
-use crate::surrogate::{Observation, Scatter};
+use crate::surrogate::meanwhile::Meanwhile;
+use crate::surrogate::{Data, Observation, Scatter};
 use io_autotune_model::space::Point;
 
 /// Most points of a fit.
@@ -18,56 +19,100 @@ const OUTLIER_LEAST: f64 = 0.1;
 /// bad luck, one of ten is typical of the point.
 const OUTLIER_DOUBT: f64 = 4.0;
 
-pub(super) fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Scatter) {
+/// What a surrogate is fitted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Each point once.
+    pub observations: Vec<Observation>,
+    /// Of all points' runs.
+    pub scatter: Scatter,
+    /// How others fared while they ran.
+    pub meanwhile: Meanwhile,
+}
+
+impl Observed {
+    /// Without a word of how others fared.
+    pub(super) fn of(observations: &[Observation], scatter: Scatter) -> Self {
+        Observed {
+            observations: observations.to_vec(),
+            scatter,
+            meanwhile: Meanwhile::default(),
+        }
+    }
+
+    pub(super) fn data(&self) -> Data<'_> {
+        Data {
+            observations: &self.observations,
+            scatter: self.scatter,
+            meanwhile: Some(&self.meanwhile),
+        }
+    }
+}
+
+pub(super) fn observe(known: &[(&Point, &Known)], default: &Point) -> Observed {
     let mut scatter = Scatter::default();
-    let mut observations: Vec<Observation> = known
+    let mut meanwhile = Meanwhile::default();
+    let mut observations: Vec<(Observation, f64)> = known
         .iter()
         .filter_map(|(point, known)| {
             let (log_mean, runs) = log_mean(known, &mut scatter)?;
-            Some(Observation {
+            let observation = Observation {
                 point: (*point).clone(),
                 log_mean,
-                runs,
-            })
+                runs: runs.len().max(1) as f64,
+            };
+            Some((observation, meanwhile.enter(&runs)))
         })
         .collect();
     if observations.len() > MOST_POINTS {
-        observations.sort_by(|a, b| a.log_mean.total_cmp(&b.log_mean));
+        observations.sort_by(|(a, _), (b, _)| a.log_mean.total_cmp(&b.log_mean));
         let rest = observations.split_off(BEST_POINTS);
         let every = rest.len().div_ceil(MOST_POINTS - BEST_POINTS);
         observations.extend(
             rest.into_iter()
                 .enumerate()
-                .filter(|(index, o)| index % every == 0 || o.point == *default)
+                .filter(|(index, (o, _))| index % every == 0 || o.point == *default)
                 .map(|(_, o)| o),
         );
-        observations.sort_by(|a, b| a.point.cmp(&b.point));
+        observations.sort_by(|(a, _), (b, _)| a.point.cmp(&b.point));
     }
-    (observations, scatter)
+    let (observations, means) = observations.into_iter().unzip();
+    Observed {
+        observations,
+        scatter,
+        meanwhile: meanwhile.of(means),
+    }
 }
 
-/// The log of a point's mean elapsed, and its runs. Not the mean of logarithms: users wait for the
-/// sum of times. Outliers are pulled in, censored runs raise it.
-fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
+/// The log of a point's mean elapsed, and of each run, with that of how others fared meanwhile. Not
+/// the mean of logarithms: users wait for the sum of times. Outliers are pulled in, censored runs
+/// raise it. Who is as slow as all others then is no outlier.
+fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, Vec<(f64, f64)>)> {
     let estimate = known.mean()?;
-    let mut logs = known.logs().to_vec();
-    if logs.is_empty() || known.count() == 0 {
-        return (known.censored() > 0 && known.count() == 0).then_some((estimate.logarithm(), 1.0));
+    if known.logs().is_empty() || known.count() == 0 {
+        let is_bound = known.censored() > 0 && known.count() == 0;
+        return is_bound.then(|| (estimate.logarithm(), Vec::new()));
     }
-    if logs.len() >= OUTLIERS_FROM {
-        let median = logs[logs.len() / 2];
-        let fence = median + (OUTLIER_REACH * (median - logs[0])).max(OUTLIER_LEAST);
-        let believed = logs.len() as f64 / (logs.len() as f64 + OUTLIER_DOUBT);
-        for log in logs.iter_mut().filter(|log| **log > fence) {
+    let both = known.logs().iter().zip(known.others());
+    let mut runs: Vec<(f64, f64)> = both.map(|(log, others)| (log - others, *others)).collect();
+    if runs.len() >= OUTLIERS_FROM {
+        runs.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let (fastest, median) = (runs[0].0, runs[runs.len() / 2].0);
+        let fence = median + (OUTLIER_REACH * (median - fastest)).max(OUTLIER_LEAST);
+        let believed = runs.len() as f64 / (runs.len() as f64 + OUTLIER_DOUBT);
+        for (log, _) in runs.iter_mut().filter(|(log, _)| *log > fence) {
             *log = fence + believed * (*log - fence);
         }
     }
-    let runs = logs.len() as f64;
+    for (log, others) in &mut runs {
+        *log += *others;
+    }
+    let logs: Vec<f64> = runs.iter().map(|(log, _)| *log).collect();
     scatter.add(&logs);
     // Relative to the largest, against overflow.
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let shares: f64 = logs.iter().map(|log| (log - largest).exponential()).sum();
-    let log_mean = largest + (shares / runs).logarithm();
+    let log_mean = largest + (shares / logs.len() as f64).logarithm();
     Some((log_mean + known.raised(), runs))
 }
 
@@ -82,8 +127,8 @@ mod tests {
         let history = history(vec![tested(&space, &[1], times, 0)], 0, 0);
         let view = View::new(&space, &history, &[]);
         let known = view.get(&Point(vec![1])).unwrap();
-        let (log_mean, runs) = log_mean(known, &mut Scatter::default()).unwrap();
-        assert_eq!(runs, times.len() as f64);
+        let (log_mean, logs) = log_mean(known, &mut Scatter::default()).unwrap();
+        assert_eq!(logs.len(), times.len());
         log_mean.exponential()
     }
 

@@ -10,9 +10,9 @@ use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::failures::Failures;
 use crate::surrogate::importance::{Importance, Silence};
-use crate::surrogate::observed::{MOST_POINTS, observe};
+use crate::surrogate::observed::{MOST_POINTS, Observed, observe};
 use crate::surrogate::prior::{Mean, Prior};
-use crate::surrogate::{Observation, Prediction, Scatter, points, ranked};
+use crate::surrogate::{Observation, Prediction, points, ranked};
 use io_autotune_model::space::Point;
 
 /// A view with its surrogate, which is fitted on first use.
@@ -56,8 +56,13 @@ impl<'a> Modelled<'a> {
     fn mean(&self) -> Option<&Arc<Mean>> {
         let mean = || {
             let known: Vec<(&Point, &Known)> = self.view.iter().collect();
-            let (observations, scatter) = observe(&known, &self.view.default);
-            let mean = self.prior?.mean(&self.view, &observations, scatter);
+            let observed = observe(&known, &self.view.default);
+            let Observed {
+                observations,
+                scatter,
+                ..
+            } = &observed;
+            let mean = self.prior?.mean(&self.view, observations, *scatter);
             Some(Arc::new(mean))
         };
         self.expected.get_or_init(mean).as_ref()
@@ -107,8 +112,6 @@ impl<'a> Deref for Modelled<'a> {
 #[derive(Debug)]
 pub struct Fitted {
     fit: Arc<Fit>,
-    observations: Vec<Observation>,
-    scatter: Scatter,
     /// Measured points, the lowest prediction first; at least one.
     pub ranked: Vec<Point>,
     /// Points that ran or are in flight, and were not measured.
@@ -123,24 +126,24 @@ impl Fitted {
         mean: Option<&Arc<Mean>>,
     ) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
-        let (observations, scatter) = observe(&known, &view.default);
+        let observed = observe(&known, &view.default);
         // The default alone cannot contradict a prior.
-        let mean = mean.filter(|_| observations.iter().any(|one| one.point != view.default));
+        let is_another = |one: &Observation| one.point != view.default;
+        let mean = mean.filter(|_| observed.observations.iter().any(is_another));
         let mean = mean.map(Arc::clone);
         let fit = match cache {
-            Some(cache) => cache.of(view.space, &observations, scatter, mean)?,
-            None => Arc::new(Fit::new(view.space, &observations, scatter, mean)?),
+            Some(cache) => cache.of(view.space, &observed, mean)?,
+            None => Arc::new(Fit::new(view.space, &observed, mean)?),
         };
-        let measured: BTreeSet<&Point> = observations.iter().map(|one| &one.point).collect();
+        let measured = fit.observations.iter().map(|one| &one.point);
+        let measured: BTreeSet<&Point> = measured.collect();
         let others = known.into_iter().map(|(point, _)| point);
         let others = others.filter(|point| !measured.contains(point));
-        let ranked = ranked(points(&observations), fit.means.clone());
+        let ranked = ranked(points(&fit.observations), fit.means.clone());
         Some(Fitted {
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
             others: others.cloned().collect(),
             fit,
-            observations,
-            scatter,
             known: OnceCell::new(),
         })
     }
@@ -148,7 +151,7 @@ impl Fitted {
     /// The prediction at every point that ran or is in flight.
     pub fn known(&self) -> &BTreeMap<Point, Prediction> {
         self.known.get_or_init(|| {
-            let points = points(&self.observations).into_iter();
+            let points = points(&self.fit.observations).into_iter();
             let of_others = self.fit.surrogate.predict_all(&self.others);
             points
                 .zip(self.fit.predictions().iter().copied())
@@ -164,7 +167,21 @@ impl Fitted {
 
     /// The variance of a run's log elapsed around its parametrization's mean, by repeated runs.
     pub fn noise(&self) -> f64 {
-        self.scatter.variance()
+        self.fit.scatter.variance()
+    }
+
+    /// How far log elapsed follows how others fared meanwhile, and the share of the noise that this
+    /// explains; none if nothing is known of others.
+    pub fn beside(&self) -> Option<(f64, f64)> {
+        let Fit {
+            observed,
+            slope,
+            scatter,
+            ..
+        } = &*self.fit;
+        observed.meanwhile.means()?;
+        let share = observed.meanwhile.share(*slope, scatter.variance());
+        Some((*slope, share))
     }
 
     /// [`Fit::importance`].
@@ -188,20 +205,13 @@ pub struct Posterior {
 
 impl Posterior {
     fn new(view: &View<'_>, fitted: &Fitted) -> Option<Self> {
-        let Fitted {
-            fit,
-            observations,
-            scatter,
-            ..
-        } = fitted;
+        let fit = &fitted.fit;
         let flights = view.flights(MOST_POINTS);
-        let points = points(observations);
+        let points = points(&fit.observations);
         let (surrogate, means) = if flights.is_empty() {
             (Arc::clone(&fit.surrogate), fit.means.clone())
         } else {
-            let fantasised = fit
-                .surrogate
-                .fantasising(observations, *scatter, &flights)?;
+            let fantasised = fit.surrogate.fantasising(&fit.observed, &flights)?;
             let means = fantasised.expect_all(&points);
             (Arc::new(fantasised), means)
         };

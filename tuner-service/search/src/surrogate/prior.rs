@@ -11,11 +11,12 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::observe;
+use super::observed::{Observed, observe};
 use super::{Observation, Prediction, Scatter, Surrogate};
 use crate::history::History;
 use crate::history::by_point::{Known, MIN_RUNS, View};
 use crate::math::Portable;
+use io_autotune_model::OTHERS_RATIO;
 use io_autotune_model::space::{Parametrization, Point, Space};
 
 /// Most sources of a prior: each is a process, which is fitted and asked.
@@ -76,7 +77,11 @@ impl Source {
     pub fn of(space: &Space, history: &History) -> Option<Self> {
         let view = View::new(space, history, &[]);
         let known: Vec<(&Point, &Known)> = view.iter().filter(|(_, k)| k.is_eligible()).collect();
-        let (mut observations, scatter) = observe(&known, &view.default);
+        let Observed {
+            mut observations,
+            scatter,
+            ..
+        } = observe(&known, &view.default);
         let is_default = |one: &&Observation| one.point == view.default;
         let default = observations.iter().find(is_default)?.clone();
         if default.runs < MIN_RUNS as f64 || observations.len() < LEAST_LEARNT {
@@ -121,7 +126,9 @@ impl Source {
 /// The means of the logarithms of what runs of the default did.
 pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
     let default = view.default_known();
-    let measures = default.measures.iter().filter(|(_, one)| one.count > 0);
+    let measures = default.measures.iter();
+    // How busy the machine was says nothing of an application.
+    let measures = measures.filter(|(name, one)| one.count > 0 && *name != OTHERS_RATIO);
     measures
         .map(|(name, one)| (name.clone(), one.mean))
         .collect()
@@ -549,11 +556,12 @@ mod tests {
         let own = first_runs(&space, 30.0);
         let view = View::new(&space, &own, &[]);
         let known: Vec<(&Point, &Known)> = view.iter().collect();
-        let (observations, scatter) = observe(&known, &view.default);
+        let observed = observe(&known, &view.default);
+        let (observations, scatter) = (&observed.observations, observed.scatter);
         let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
         let mean = Arc::new(mean_of(&space, &[source], &own));
-        let alone = Ensemble::fit(&space, &observations, scatter).unwrap();
-        let on = Ensemble::fit_on(&space, &observations, scatter, Some(mean)).unwrap();
+        let alone = Ensemble::fit(&space, observations, scatter).unwrap();
+        let on = Ensemble::fit_on(&space, &observed, Some(mean)).unwrap();
         let far = Point(vec![6, 6]);
         assert_eq!(alone.lean(), 0.0);
         assert!(on.lean() > 0.0);

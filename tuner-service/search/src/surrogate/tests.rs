@@ -1,5 +1,6 @@
 use super::cholesky::Symmetric;
 use super::ensemble::Ensemble;
+use super::observed::Observed;
 use super::*;
 use crate::math::Portable;
 use crate::testing::{categories, grid, integers};
@@ -277,7 +278,12 @@ fn the_process_is_scikit_learns() {
         })
         .collect();
     let shared = &mut Shared::of(&space, &known);
-    let ours = Surrogate::with(shared, hyperparameters, &known, Scatter::default()).unwrap();
+    let ours = Surrogate::with(
+        shared,
+        hyperparameters,
+        Data::of(&known, Scatter::default()),
+    )
+    .unwrap();
     assert_eq!(reference.predicted.len() as u128, space.size());
     for theirs in reference.predicted {
         let prediction = at(&ours, &theirs.point);
@@ -345,7 +351,8 @@ fn several_processes_believe_runs_in_flight() {
     let fitted = Ensemble::fit(&space, &known, scatter).unwrap();
     let middle = Point(vec![4]);
     let flights = [(middle.clone(), 1.0)];
-    let fantasising = fitted.fantasising(&known, scatter, &flights).unwrap();
+    let observed = Observed::of(&known, scatter);
+    let fantasising = fitted.fantasising(&observed, &flights).unwrap();
     let (before, after) = (fitted.predict(&middle), fantasising.predict(&middle));
     assert!(after.variance < 0.7 * before.variance, "{after:?}");
     assert!((after.mean - before.mean).abs() < 0.01);

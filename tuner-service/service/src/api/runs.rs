@@ -451,7 +451,8 @@ pub(super) async fn explain(
         let then = then(&service, &row, asker.reader).await?;
         let decided_by = decided(&service, asker, &row).await?;
         let begun_from = begun_from(&service, &row, asker.reader).await?;
-        details.push(summary::detail(
+        let cleaned = summary::cleaned(&service, &state, &row, asker.reader);
+        let detail = summary::detail(
             row,
             reports,
             assessment.findings,
@@ -459,7 +460,8 @@ pub(super) async fn explain(
             decided_by,
             begun_from,
             asker.reader,
-        )?);
+        )?;
+        details.push(RunDetail { cleaned, ..detail });
     }
     Ok(Json(details))
 }

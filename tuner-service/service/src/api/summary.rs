@@ -8,9 +8,9 @@ use io_autotune_engine::{
     Chosen, Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization,
     Phase, Role, Silence, Space, Tested, mean_interval,
 };
-use io_autotune_model::{Assessment, Finding, FindingKind, Objective};
+use io_autotune_model::{Assessment, Finding, FindingKind, OTHERS_RATIO, Objective};
 use io_autotune_protocol::{
-    BegunFrom, Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
+    BegunFrom, Cleaned, Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
     OrderSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
     SharingSummary, StudyDetail, StudySummary, TestedSummary,
 };
@@ -564,7 +564,42 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
     })
 }
 
-/// A run with the inputs of its suggestion, its reports and its study's findings.
+/// What is known of a run of the study's epoch where others fare as ever.
+pub(crate) fn cleaned(
+    service: &Service,
+    state: &StudyState,
+    row: &RunRow,
+    reader: Reader,
+) -> Option<Cleaned> {
+    if !reader.learns_label(row) || row.epoch != state.epoch {
+        return None;
+    }
+    let heard = heard_by(state);
+    let surrogates = service.surrogates.of(state.epoch_id);
+    let restricted = of_history(state, Cow::Borrowed(&heard.history));
+    let epoch =
+        Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
+    let found = epoch.cleaned(&row.parametrization, restricted.history())?;
+    let tested = heard.history.tested.iter();
+    let mut same = tested.filter(|one| one.parametrization == row.parametrization);
+    let estimate = Elapsed {
+        n: same.next().map_or(0, |one| one.elapsed.count),
+        mean: found.mean,
+        interval: Some((found.low, found.high)),
+    };
+    let ratio = row.measures.get(OTHERS_RATIO);
+    let took = row.elapsed.zip(ratio).and_then(|(elapsed, ratio)| {
+        let value = state.objective.value(elapsed, &row.measures)?;
+        Some(state.objective.told(found.of_run(value, *ratio)))
+    });
+    Some(Cleaned {
+        took,
+        estimate: told(&state.objective, estimate),
+        share: found.share,
+    })
+}
+
+/// A run with the inputs of its suggestion, its reports and its study's findings; not [`cleaned`].
 pub(crate) fn detail(
     mut row: RunRow,
     mut reports: Vec<Value>,
@@ -596,6 +631,7 @@ pub(crate) fn detail(
         suggestion: row.suggestion.take(),
         expected,
         default_then,
+        cleaned: None,
         delivery,
         run: run(row, reader)?,
         reports,

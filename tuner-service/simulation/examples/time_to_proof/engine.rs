@@ -6,7 +6,7 @@ pub(crate) mod hot;
 use std::sync::Arc;
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, History, Outlook, Pending};
+use io_autotune_engine::{Epoch, History, Outlook, Pending, RecentRun};
 use io_autotune_model::{Effect, Gain};
 
 use crate::life::Given;
@@ -63,6 +63,13 @@ pub(crate) fn suggest(
         parametrization: suggestion.parametrization,
         control_chance: suggestion.control_chance,
     }
+}
+
+/// A run as the history keeps it. `started`: hours; `slowness`: of others, 0 if nothing is known.
+pub(crate) fn recent(ordinal: i64, elapsed: f64, (started, slowness): (f64, f64)) -> RecentRun {
+    let others = (slowness != 0.0).then(|| slowness.exp());
+    let run = RecentRun::new(ordinal, elapsed).started_at((started * 3600.0) as i64);
+    run.beside(others)
 }
 
 /// A judged run as the evidence takes it; it was given what it has.

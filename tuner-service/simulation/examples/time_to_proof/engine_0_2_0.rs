@@ -1,7 +1,7 @@
 //! The engine of tag 0.2.0: control runs come exactly every tenth, and nothing is drawn.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, History, Pending};
+use io_autotune_engine::{Epoch, History, Pending, RecentRun};
 use io_autotune_model::{Gain, GainVerdict};
 
 use crate::life::Given;
@@ -57,6 +57,11 @@ pub(crate) fn suggest(
         parametrization: suggestion.parametrization,
         control_chance: None,
     }
+}
+
+/// A run as the history keeps it. `started`: hours; nothing of others.
+pub(crate) fn recent(ordinal: i64, elapsed: f64, (started, _): (f64, f64)) -> RecentRun {
+    RecentRun::new(ordinal, elapsed).started_at((started * 3600.0) as i64)
 }
 
 /// A judged run as the evidence takes it; it was given what it has.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use io_autotune_engine::evidence::Evidence;
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Pending, Phase, RecentRun, Role, Settings, SurrogateCache,
-    Tally, Tested, is_observed, mixture,
+    Epoch, History, Parametrization, Pending, Phase, Role, Settings, SurrogateCache, Tally, Tested,
+    is_observed, mixture,
 };
 use io_autotune_model::GainVerdict;
 use rand::{RngExt, SeedableRng};
@@ -214,8 +214,7 @@ impl Life<'_> {
             self.history.tested.push(tested);
             self.history.tested.len() - 1
         });
-        let recent =
-            RecentRun::new(run.ordinal, run.elapsed).started_at((run.started * 3600.0) as i64);
+        let recent = engine::recent(run.ordinal, run.elapsed, (run.started, run.slowness));
         // Log-normal times are finite and positive.
         if self.history.tested[place].record_run(recent).is_ok() {
             self.history.tally += Tally::of(run.given.phase, run.given.role);

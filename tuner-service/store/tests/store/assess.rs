@@ -1,7 +1,9 @@
 //! The assessment of a study is kept with it, and its runs come in the order of their starts.
 
-use io_autotune_model::{Assessment, Gain, GainVerdict, Parametrization, Phase, Role};
-use io_autotune_store::{Assessing, Store};
+use io_autotune_model::{
+    Assessment, Gain, GainVerdict, OTHERS_RATIO, Parametrization, Phase, RecentRun, Role,
+};
+use io_autotune_store::{Assessing, Judged, RunFilter, Store};
 use serde_json::{Value, json};
 
 use crate::support::{Database, Report, Start, by, counted, decision, point, say};
@@ -115,6 +117,34 @@ async fn a_run_meets_how_others_fared_before_its_start() {
     let expected = (2.0_f64.ln() - 6.0_f64.ln() / 3.0) / 2.0;
     assert_eq!(slowness[..3], [0.0; 3]);
     assert!((slowness[3] - expected).abs() < 1e-12, "{slowness:?}");
+    drop(assessing);
+
+    // It ended after the record: the estimates know how others fared meanwhile.
+    let ratio = |runs: &[RecentRun]| runs.iter().map(|run| run.others).collect::<Vec<_>>();
+    let kept = store.study_state(study_id).await.unwrap().history;
+    let others = ratio(&kept.tested[0].recent);
+    assert_eq!(others[..3], [None; 3]);
+    assert!(
+        (others[3].unwrap().ln() - expected).abs() < 1e-12,
+        "{others:?}"
+    );
+    let added = store.history_at(epoch_id, 4).await.unwrap();
+    assert_eq!(*kept, added, "the cache is what the judgements add up to");
+    let all = RunFilter {
+        limit: 10,
+        ..RunFilter::default()
+    };
+    let told: Vec<bool> = store
+        .runs(&all)
+        .await
+        .unwrap()
+        .iter()
+        .map(|run| run.measures.contains_key(OTHERS_RATIO))
+        .collect();
+    assert_eq!(told, [false, false, false, true]);
+    // A second look changes no verdict, though a record of later is there by now.
+    let again = store.judge_run(runs[0].run_id, 2, &counted(point(3))).await;
+    assert_eq!(again.unwrap(), Judged::Unchanged);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -28,6 +28,7 @@ const TWENTY_SIXTH: &str = include_str!("../../../../migrations/0026_sharing.sql
 const TWENTY_EIGHTH: &str = include_str!("../../../../migrations/0028_sources.sql");
 const THIRTIETH: &str = include_str!("../../../../migrations/0030_clusters.sql");
 const THIRTY_FIRST: &str = include_str!("../../../../migrations/0031_proofs.sql");
+const THIRTY_THIRD: &str = include_str!("../../../../migrations/0033_others.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -228,6 +229,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         .unwrap();
     apply(&mut connection, tables).await;
     apply(&mut connection, THIRTY_FIRST).await;
+    apply(&mut connection, THIRTY_THIRD).await;
     for tested in [&mut launched, &mut of_default] {
         for run in &mut tested.recent {
             assert_eq!(run.started, None);
