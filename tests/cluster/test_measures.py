@@ -165,5 +165,6 @@ def test_a_job_ends_alike_whether_it_can_be_measured_or_not(site: Site, hindranc
     if hindrance == "none":
         wrote(run, 1, steps=1)
     else:
-        assert run["measures"] == {}
+        # How others fared is no node's to measure.
+        assert set(run["measures"]) <= {"others_elapsed_ratio"}
         assert "I/O " not in site.tuner(ALICE, "explain", str(job.job_id)).stdout
