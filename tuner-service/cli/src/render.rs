@@ -177,8 +177,8 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         expected(detail).map_or_else(String::new, |line| format!("expected     {line}\n")),
         counts(run),
     );
-    for line in detail.cleaned.iter().map(|one| cleaned(one, run)) {
-        text.push_str(&format!("busy         {line}\n"));
+    if let Some(known) = &detail.cleaned {
+        text.push_str(&format!("busy         {}\n", cleaned(known, run)));
     }
     if let Some(begun_from) = &detail.begun_from {
         text.push_str(&format!("begun from   {}\n", others(begun_from)));

@@ -157,10 +157,8 @@ impl Surrogate {
     /// Fits hyperparameters by posterior mode on a grid, by coordinate (RW section 5.4.1). Trend
     /// and variance have closed forms. O(n^3). None without observations, or if one is not finite.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
-        let (shared, data) = (
-            &mut Shared::of(space, observations),
-            Data::of(observations, scatter),
-        );
+        let shared = &mut Shared::of(space, observations);
+        let data = Data::of(observations, scatter);
         let tried = Self::search(shared, data, None)?;
         let best = tried.into_iter().next()?.hyperparameters;
         Self::with(shared, best, data)
@@ -394,7 +392,7 @@ impl State {
         let (mut slope, mut doubt) = (0.0, 0.0);
         if let (Some(others), Some(meanwhile)) = (&self.others, data.meanwhile) {
             let along = dot(others, ones) / information;
-            let points = meanwhile::Moments {
+            let points = meanwhile::Sums {
                 squares: dot(others, others) - along * along * information,
                 products: dot(others, &residuals),
             };

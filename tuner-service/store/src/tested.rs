@@ -52,7 +52,7 @@ impl Row {
 }
 
 /// Runs with how long others took meanwhile, by their numbers.
-pub(crate) fn beside(runs: Vec<RecentRun>, others: &BTreeMap<i64, f64>) -> Vec<RecentRun> {
+fn beside(runs: Vec<RecentRun>, others: &BTreeMap<i64, f64>) -> Vec<RecentRun> {
     let runs = runs.into_iter();
     runs.map(|run| run.beside(others.get(&run.ordinal).copied()))
         .collect()

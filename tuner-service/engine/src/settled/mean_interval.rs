@@ -6,6 +6,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use io_autotune_search::history::Moments;
 
 const UPPER: f64 = 0.975;
+/// That quantile of the normal distribution.
+pub(crate) const NORMAL: f64 = 1.959_963_984_540_054;
 
 /// An arithmetic mean with its 95 % interval, in the numbers' unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,9 +55,8 @@ fn moments(numbers: impl Iterator<Item = f64>) -> Option<Moments> {
 /// where `z + (z^3 + z) / (4 df)` is right to nine (Abramowitz and Stegun 1964, 26.7.5).
 pub(crate) fn quantile(freedom: f64) -> Option<f64> {
     const LARGE: f64 = 1e4;
-    const Z: f64 = 1.959_963_984_540_054;
     if freedom > LARGE {
-        return Some(Z + (Z * Z * Z + Z) / (4.0 * freedom));
+        return Some(NORMAL + (NORMAL * NORMAL * NORMAL + NORMAL) / (4.0 * freedom));
     }
     let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
     Some(distribution.inverse_cdf(UPPER)).filter(|quantile| quantile.is_finite())

@@ -14,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::settled::control_runs::control_chance;
+use crate::settled::mean_interval::NORMAL;
 use crate::study::cleaned::Cleaned;
 use crate::study::prior;
 use crate::study::proof;
@@ -35,9 +36,6 @@ use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Prior;
 use io_autotune_search::{Method, MethodContext, Proposal};
-
-/// The 97.5 % quantile of the normal distribution.
-const NORMAL: f64 = 1.96;
 
 /// The constants of an epoch, for many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ pub struct Meanwhile {
     /// The mean of each observation's runs, in their order; empty if nothing is known.
     means: Vec<f64>,
     /// Of all runs, around the means of their points.
-    within: Moments,
+    within: Sums,
     /// How many, and the sum of their squares around 0: as ever.
     runs: f64,
     squares: f64,
@@ -26,7 +26,7 @@ pub struct Meanwhile {
 
 /// Sums over pairs of x and log elapsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moments {
+pub(super) struct Sums {
     /// Of squares of x.
     pub(super) squares: f64,
     /// Of products.
@@ -83,7 +83,7 @@ impl Meanwhile {
 
     /// `points`: weighed by the inverse of the covariance; `noise`: of a run, relative to the
     /// process's variance.
-    pub(super) fn line(&self, points: Moments, noise: f64) -> Line {
+    pub(super) fn line(&self, points: Sums, noise: f64) -> Line {
         let squares = points.squares + self.within.squares / noise;
         let products = points.products + self.within.products / noise;
         let precision = squares + 1.0 / SLOPE_VARIANCE;
