@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import ALICE, ROOT, Json, Site, asked
+from harness import ALICE, MOST_RUNS, ROOT, Json, Site, asked
 
 APPLICATION = "busy"
 QUIET = "0.5 0.3\n"
@@ -16,10 +16,6 @@ AT_ONCE = 4
 """Jobs that are submitted together; each sleeps, and so hardly disturbs the others."""
 GROUP = 4
 """Control runs that make a second group of times. Each run is drawn to be one, by a half here."""
-MOST_RUNS = 60
-"""A study that has not settled by then never will."""
-
-
 UNTOLD = ("role", "parametrization", "differs", "reason", "applied")
 """What would tell which run in flight is a control run."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import ALICE, Json, Site, asked
+from harness import ALICE, MOST_RUNS, Json, Site, asked
 
 pytestmark = pytest.mark.slow
 
@@ -12,8 +12,6 @@ AT_ONCE = 10
 """Jobs that are submitted together; each sleeps, and so hardly disturbs the others."""
 SETTLED_RUNS = 60
 """Before the change; a change is not believed before 50."""
-MOST_RUNS = 200
-"""A study that has not settled so often by then never will."""
 MOST_RUNS_SINCE = 60
 """A change to four times the elapsed is found within that many runs."""
 

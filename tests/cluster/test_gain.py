@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from harness import Json, Site, asked
+from harness import MOST_RUNS, Json, Site, asked
 
 WORK = "read up _ </proc/uptime; echo $up; sleep 1; read up _ </proc/uptime; echo $up"
 """Takes as long under any hints, and tells how long."""
 TOLD_RUNS = 20
 """Runs of the settled phase: half of them of the default, enough for a claim if all ranks agree."""
-MOST_RUNS = 60
 ALIKE = 0.15
 """What a loaded machine may make of a difference that is none."""
 CLOCK = 0.05

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from harness import ALICE, BOB, Json, Site, asked, await_value, lines
+from harness import ALICE, BOB, MOST_RUNS, Json, Site, asked, await_value, lines
 
-MOST_RUNS = 80
-"""A study that has not settled and claimed its gain by then never will."""
 PHASE = 0.4
 """Seconds of the I/O phase with the default; a quarter of it with anything else."""
 REPORTED = 812.5

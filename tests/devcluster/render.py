@@ -31,7 +31,9 @@ def slurm_conf(paths: Paths, record: Record) -> str:
     """Return slurm.conf (slurm.conf(5), Slurm 22.05).
 
     Jobs start and end as fast as the scheduler allows: ``bf_interval`` and ``sched_interval`` in
-    seconds, ``sched_min_interval`` and ``EpilogMsgTime`` in microseconds.
+    seconds, ``sched_min_interval`` and ``EpilogMsgTime`` in microseconds. ``MessageTimeout`` is
+    more than its 10 s: slurmctld closes a connection whose client, on a loaded machine, is so late
+    with its request.
     """
     flags = ["Alloc"] if record.prolog_alloc else []
     if record.variant.run_in_job:
@@ -84,6 +86,7 @@ KillWait=5
 InactiveLimit=0
 JobRequeue=1
 MailProg=/bin/true
+MessageTimeout=60
 SlurmctldTimeout=60
 SlurmdTimeout={record.variant.slurmd_timeout}
 {_completion(paths, record)}{_burst_buffer(record.variant)}
