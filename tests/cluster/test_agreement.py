@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from random import Random
 
+import nightly
 import pytest
 from devcluster import Variant, files, render
 from devcluster.users import SERVICE_USER
 from harness import COMPLETE, ROOT, Json, Site, await_true
 from services import service_beside
 
-TREE = Path(__file__).resolve().parents[2]
-PYTHON = TREE / "build/venv-report/bin/python"
-"""It has what the report needs."""
 DATABASE = "agreement"
 SEED = 3
 STUDIES = 24 if COMPLETE else 16
@@ -90,9 +86,7 @@ class Service:
         return self.site.sql(query, DATABASE) == [["0"]]
 
 
-pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason="the report's environment (build/venv-report) is not made"
-)
+pytestmark = nightly.needs_report
 
 
 @pytest.fixture
@@ -131,8 +125,8 @@ def test_gains_and_findings_of_the_report_are_those_that_status_shows(
         steer(service, random)
         served = service.ask("status")
         assert len(served) == STUDIES
-        document = report(service, tmp_path)
-        compare(document, served)
+        night = nightly.report(service.site, tmp_path, DATABASE)
+        compare(night.document, served)
         kinds |= {each["kind"] for study in served for each in study["assessment"]["findings"]}
         verdicts |= {study["assessment"]["gain"]["verdict"] for study in served}
     # What never occurs is never compared.
@@ -151,20 +145,6 @@ def steer(service: Service, random: Random) -> None:
         service.ask("reset", study, "--why", "other work")
 
 
-def report(service: Service, directory: Path) -> Json:
-    """Make today's report; what was read for the one before is not read again."""
-    site = service.site
-    url = render.database_url(site.paths, site.record(), SERVICE_USER, DATABASE)
-    argv = [str(PYTHON), "-m", "io_autotune_report.command", f"--database={url}"]
-    argv += [f"--state={directory / 'state'}", f"--nights={directory / 'nights'}"]
-    argv += [f"--first={datetime.now().astimezone().date()}", "--processes=1"]
-    run = subprocess.run(
-        argv, cwd=TREE / "analysis/report", check=True, text=True, stdout=subprocess.PIPE
-    )
-    page = run.stdout
-    return json.loads(Path(page.strip()).with_name("report.json").read_bytes())
-
-
 def compare(document: Json, served: list[Json]) -> None:
     """Check what the report shows of every study against what the service answers."""
     assessed = {study["study_id"]: study["assessment"] for study in served}
@@ -175,6 +155,7 @@ def compare(document: Json, served: list[Json]) -> None:
         study_id = study["study_id"]
         assessment = assessed[study_id]
         gain = {**assessment["gain"], "objective": objectives[study_id]}
+        assert study["cleaned"] == assessment.get("cleaned")
         same_gain(study["gain"], gain, document["false_discovery_rate"], compared)
         shown = [each for each in document["findings"] if each["study_id"] == study_id]
         same_findings(shown, assessment["findings"])

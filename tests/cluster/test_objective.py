@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import nightly
 from harness import ALICE, BOB, MOST_RUNS, Json, Site, asked, await_value, lines
 
 PHASE = 0.4
 """Seconds of the I/O phase with the default; a quarter of it with anything else."""
 REPORTED = 812.5
+BOUNDED_RUNS = 6
+"""Their median has an interval."""
 
 JOB = """
 io-autotune mark begin
@@ -62,15 +67,19 @@ def test_the_longest_node_counts(site: Site) -> None:
     assert 1.3 <= run["measures"]["marked_seconds"] < 1.6, run["measures"]
 
 
-def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site) -> None:
+@nightly.needs_report
+def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site, tmp_path: Path) -> None:
     app = "objective-noisy"
     by_marks(site, app, NOISY)
     study: Json = {}
     for _ in range(MOST_RUNS):
+        neighbour = site.sbatch(JOB, asked("objective-beside"))
         run = site.run(NOISY, asked(app))
         assert run["state"] == "counted", run["verdict"]
+        site.judged(neighbour)
         study = site.study(app, ALICE)
-        if study["phase"] == "settled" and study["gain"] and study["gain"]["resolved"]:
+        is_claimed = study["phase"] == "settled" and study["gain"] and study["gain"]["resolved"]
+        if is_claimed and study["tuned"]["n"] >= BOUNDED_RUNS:
             break
     else:
         raise AssertionError(f"no gain is proven: {study}")
@@ -93,6 +102,21 @@ def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site) -> None
     assert "[by marked I/O seconds, not elapsed]" in explained
     (replay,) = site.ask(ALICE, "explain", str(tuned["job_id"]), "--replay")
     assert replay["same"], replay
+    assert "marked as I/O by the job: " in explained
+    assert "of the noise is explained" in explained
+    of_night(nightly.report(site, tmp_path), study)
+
+
+def of_night(night: nightly.Night, served: Json) -> None:
+    """Check what the report shows of the study: measures, estimates, and their intervals."""
+    (study,) = [one for one in night.document["studies"] if one["study_id"] == served["study_id"]]
+    (marked,) = [one for one in study["measures"] if one["name"] == "marked_seconds"]
+    default, chosen = marked["default"], marked["chosen"]
+    assert chosen["low"] <= chosen["median"] <= chosen["high"] < PHASE <= default["median"]
+    cleaned = study["cleaned"]
+    assert cleaned == served["assessment"]["cleaned"]
+    assert cleaned["recommended"]["high"] < cleaned["default"]["low"], cleaned
+    assert "Where other runs fare as ever, marked I/O seconds of the default is " in night.page
 
 
 def test_what_makes_elapsed_worse_is_vetoed(site: Site) -> None:

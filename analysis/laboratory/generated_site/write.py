@@ -91,6 +91,21 @@ def _refuse_a_used_one(connection: psycopg.Connection) -> None:
         )
 
 
+def _measures(elapsed: float, study: int) -> str:
+    """What a run did, as JSON: the same in each run of a study, but for time."""
+    written = 1e9 * (1 + study % 97)
+    return json.dumps(
+        {
+            "measured_steps": 1,
+            "asked_written_bytes": written,
+            "storage_written_bytes": written,
+            "write_calls": written / 2**20 // 1,
+            "user_seconds": 0.8 * elapsed,
+            "system_seconds": 0.1 * elapsed,
+        }
+    )
+
+
 def _copy(
     connection: psycopg.Connection, table: str, columns: Sequence[str], rows: Iterable[Row]
 ) -> None:
@@ -236,6 +251,7 @@ class _Span:
                 "effect",
                 "parametrization",
                 "elapsed",
+                "measures",
                 "verdict",
                 "judged_at",
             ),
@@ -334,6 +350,7 @@ class _Span:
             effect,
             self.points[study_place][life.point[life_place]] if speaks else None,
             float(life.elapsed[life_place]) if timed else None,
+            _measures(float(life.elapsed[life_place]), study_place) if timed else "{}",
             VERDICT[effect],
             self.instant(year.judged_at[place]),
         )

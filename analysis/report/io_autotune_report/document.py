@@ -130,6 +130,47 @@ class Noise:
     """Whether noise differs between parametrizations, by Levene at 5 %."""
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """What the service estimates of a run, in the objective's own numbers."""
+
+    mean: float
+    low: float
+    """Of the 95 % interval."""
+    high: float
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """Estimates where others fare as ever: the noise that they explain is taken out."""
+
+    share: float
+    """Of the noise's variance, that how other runs fared meanwhile explains."""
+    default: Estimate
+    recommended: Estimate | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One of the measures of a study's latest runs: what they read, wrote, computed, reported."""
+
+    @dataclass(frozen=True)
+    class Typical:
+        """Over runs of one parametrization."""
+
+        median: float
+        low: float | None
+        """Of its 95 % interval, by order statistics; ``None`` below six runs."""
+        high: float | None
+        runs: int
+
+    name: str
+    """``elapsed``, or as ``io-autotune history`` names it."""
+    default: Typical | None
+    chosen: Typical | None
+    """``None`` while nothing is chosen, too, and where the default is."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunPoint:
     """A run, as the figures draw it."""
@@ -212,6 +253,10 @@ class Study:
     """``None`` where the service has one."""
     inside_job: InsideJob | None = None
     """``None`` where no agent tunes inside its jobs."""
+    measures: list[Measured] = field(default_factory=list)
+    """Of the current epoch; empty where runs are not measured."""
+    cleaned: Cleaned | None = None
+    """``None`` where nothing is known of other runs."""
 
 
 @dataclass(frozen=True)

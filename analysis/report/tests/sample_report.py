@@ -13,12 +13,15 @@ from typing import get_args
 from io_autotune_report.document import (
     SCHEMA,
     Change,
+    Cleaned,
+    Estimate,
     Finding,
     FindingKind,
     Gain,
     Group,
     Importance,
     InsideJob,
+    Measured,
     Night,
     NodeHours,
     Noise,
@@ -246,7 +249,36 @@ def _study(random: Random, number: int, plan: _Plan) -> Study:
         surfaces=_surfaces(random, base, gain) if runs > 100 else [],
         noise=_noise(noise, runs),
         inside_job=_inside_job(application, user, runs) if runs and number % 3 == 1 else None,
+        measures=_measures(base, gain, noise, controls, tuned) if runs else [],
+        cleaned=_cleaned(base, gain, noise) if tuned and number % 2 else None,
     )
+
+
+def _cleaned(base: float, gain: float, noise: float) -> Cleaned:
+    def estimate(seconds: float) -> Estimate:
+        return Estimate(seconds, seconds * (1 - noise / 2), seconds * (1 + noise / 2))
+
+    return Cleaned(0.42, estimate(base), estimate(base * (1 - gain)))
+
+
+def _measures(base: float, gain: float, noise: float, controls: int, tuned: int) -> list[Measured]:
+    def of(value: float, runs: int) -> Measured.Typical | None:
+        if not runs:
+            return None
+        if runs <= 5:
+            return Measured.Typical(value, None, None, runs)
+        return Measured.Typical(value, value * (1 - noise), value * (1 + noise), runs)
+
+    default, chosen = 4 + controls, min(tuned, 90)
+    return [
+        Measured(name, of(value, default), of(value * (1 - less * gain), chosen))
+        for name, value, less in (
+            ("elapsed", base, 1.0),
+            ("asked_written_bytes", 8.4e10, 0.0),
+            ("marked_seconds", base / 10, 3.0),
+            ("write_calls", 81_920.0, 0.0),
+        )
+    ]
 
 
 def _inside_job(application: str, user: str, runs: int) -> InsideJob:

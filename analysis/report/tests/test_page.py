@@ -263,6 +263,29 @@ def test_what_an_agent_did_is_drawn_and_said() -> None:
     assert inside_job.inside_job(replace(study, inside_job=None)) is None
 
 
+def test_what_runs_did_is_told_with_intervals(html: str) -> None:
+    study = sample_report.report().studies[0]
+    elapsed, written, *_ = study.measures
+    assert elapsed.default is not None
+    ends = words.typical_ends("elapsed", elapsed.default)
+    assert re.fullmatch(r"[\d.,]+\u00a0s\u00a0to\u00a0[\d.,]+\u00a0s", ends), ends
+    assert words.typical("asked_written_bytes", written.default) == "84.0\u00a0GB"
+    few = replace(elapsed.default, median=81_920.0, low=None, high=None, runs=5)
+    assert words.typical("write_calls", few) == "81,920"
+    assert words.typical_ends("write_calls", few) == ""
+    assert words.typical("elapsed", None) == "\u2013"
+    marked = [words.typical("marked_seconds", study.measures[2].default)]
+    marked.append(words.typical_ends("marked_seconds", study.measures[2].default))
+    assert (
+        f"<code>marked_seconds</code></th><td>{marked[0]} <small>{marked[1]}</small></td>" in html
+    )
+    assert study.cleaned is not None
+    assert words.cleaned_sentence(study.cleaned, study.gain) in html
+    by_marks = replace(study.gain, objective="marked_seconds")
+    said = words.cleaned_sentence(study.cleaned, by_marks)
+    assert "marked I/O seconds of the default is" in said
+
+
 def _luminance(colour: str) -> float:
     digits = colour.removeprefix("#")
     digits = digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)

@@ -18,7 +18,7 @@ from generated_site import Shape, Year, assess, make, write
 from generated_site.plan import DAY
 from io_autotune_report.analyse import assembly
 from io_autotune_report.analyse.assembly import Occasion, assemble
-from io_autotune_report.document import InsideJob, Report
+from io_autotune_report.document import Cleaned, Estimate, InsideJob, Report
 from io_autotune_report.load import (
     DatabaseError,
     State,
@@ -165,6 +165,35 @@ def test_what_an_agent_did_in_a_job_is_read_of_the_newest_run_that_had_one(
         began=[8],
         entries=[InsideJob.Entry(10.0, 2.0, [16], 1)],
     )
+
+
+def test_measures_are_those_of_the_latest_epochs_last_runs(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    last = (
+        "(select max(id) from epochs e where e.study_id ="
+        " (select min(study_id) from report.judgements))"
+    )
+    with psycopg.connect(database, autocommit=True) as connection:
+        measured = f"update judgements set measures = %s where epoch_id {{}} {last}"
+        for where, told in (("<", {"objective.earlier": 9.0}), ("=", {"marked_seconds": 2.5})):
+            connection.execute(measured.format(where), (json.dumps({"measured_steps": 1, **told}),))
+        row = connection.execute(f"select study_id from epochs where id = {last}").fetchone()
+        assert row is not None
+        cleaned = {"share": 0.5, "default": {"mean": 3.0, "low": 2.0, "high": 4.0}}
+        connection.execute(
+            "update studies set assessment = %s where id = %s",
+            (json.dumps({"cleaned": {**cleaned, "recommended": None}}), row[0]),
+        )
+    report, _ = night(database, tmp_path)
+    (study,) = [study for study in report.studies if study.study_id == row[0]]
+    names = {one.name for one in study.measures}
+    assert names == {"elapsed", "marked_seconds"}
+    (marked,) = [one for one in study.measures if one.name == "marked_seconds"]
+    assert marked.default is not None
+    assert marked.default.median == 2.5
+    assert study.cleaned == Cleaned(0.5, Estimate(3.0, 2.0, 4.0), None)
 
 
 ONLINE = {

@@ -31,6 +31,46 @@ pub struct Assessment {
     /// What its runs show together with those of studies that it hears, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedGain>,
+    /// What is estimated where others fare as ever; none where nothing is known of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleaned: Option<CleanedEstimates>,
+}
+
+/// Estimates of the objective without the noise that how other runs fared meanwhile explains.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct CleanedEstimates {
+    /// The share of the noise's variance that it explains, 0 to 1.
+    pub share: f64,
+    /// Of the default.
+    pub default: Estimate,
+    /// Of what is recommended, if anything is.
+    pub recommended: Option<Estimate>,
+}
+
+/// An estimate of a typical run, with the ends of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Estimate {
+    /// The estimate.
+    pub mean: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// In the objective's own numbers, where a history has reciprocals.
+    #[must_use]
+    pub fn told(self, objective: &Objective) -> Self {
+        let [mean, low, high] = [self.mean, self.low, self.high].map(|one| objective.told(one));
+        Estimate {
+            mean,
+            low: low.min(high),
+            high: low.max(high),
+        }
+    }
 }
 
 /// How elapsed of what is best by another objective compares with the default's.

@@ -376,6 +376,14 @@ pub struct History {
     pub tally: Tally,
 }
 
+impl History {
+    /// Whether of any recent run it is known how others fared meanwhile.
+    pub fn knows_others(&self) -> bool {
+        let mut recent = self.tested.iter().flat_map(|tested| &tested.recent);
+        recent.any(|run| run.others.is_some())
+    }
+}
+
 /// Equal runs in flight of the epoch: a large job array is a few of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, Settings, SharedEvidence, Source, StudyFacts};
-use io_autotune_model::{Assessment, Effect, Gain, SharedGain};
+use io_autotune_model::{Assessment, CleanedEstimates, Effect, Estimate, Gain, SharedGain};
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
 };
@@ -203,6 +203,8 @@ fn assessment(
         drift: drift.map(|_| state.opened.why.as_str()),
         objective: &state.objective,
     };
+    let told = |estimate: Estimate| estimate.told(&state.objective);
+    let cleaned = epoch.cleaned_estimates(restricted.history());
     Assessment {
         epoch: state.epoch,
         gain,
@@ -212,6 +214,11 @@ fn assessment(
         objective: state.objective.clone(),
         elapsed: epoch.elapsed_beside(restricted.history()),
         shared: None,
+        cleaned: cleaned.map(|cleaned| CleanedEstimates {
+            default: told(cleaned.default),
+            recommended: cleaned.recommended.map(told),
+            ..cleaned
+        }),
     }
 }
 

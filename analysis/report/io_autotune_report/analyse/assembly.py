@@ -29,7 +29,7 @@ from io_autotune_report.analyse.evaluation import Assessed, assessed, evaluate
 from io_autotune_report.document import SCHEMA, Finding, FindingKind, Gain, Group, Report, Study
 from io_autotune_report.earlier import Earlier
 from io_autotune_report.frames import RUNS
-from io_autotune_report.load import State, assessment, database, online, tables
+from io_autotune_report.load import State, assessment, database, measures, online, tables
 from io_autotune_report.load.database import Standing, StudyRow
 
 CHUNK = 2_000
@@ -146,13 +146,14 @@ def _evaluate(url: str, snapshot: str, before: datetime, chunk: list[Asked]) -> 
         studies = [each.study.study_id for each in chunk]
         frame, epochs = tables.read(connection, studies, before)
         inside = online.read(connection, studies, before)
+        told = measures.read(connection, studies, before)
     columns = {name: _column(frame[name]) for name in RUNS}
     edges = np.searchsorted(columns["study_id"], [*studies, 2**62])
     results = []
     for each, (start, stop) in zip(chunk, pairwise(edges), strict=True):
         runs = {name: column[start:stop] for name, column in columns.items()}
         study_id = each.study.study_id
-        evaluation = evaluate(each.study, each.account, epochs[study_id], runs)
+        evaluation = evaluate(each.study, each.account, epochs[study_id], runs, told)
         study = replace(evaluation.study, inside_job=inside.get(study_id))
         results.append((study_id, pickle.dumps(replace(evaluation, study=study))))
     return results

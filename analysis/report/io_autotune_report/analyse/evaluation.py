@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from io_autotune_report.analyse import estimators, life, understanding
+from io_autotune_report.analyse.measured import measured
 from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
 from io_autotune_report.frames import instants, words
 from io_autotune_report.load.assessment import UNKNOWN, Assessment
 from io_autotune_report.load.database import StudyRow
+from io_autotune_report.load.measures import Measures
 from io_autotune_report.load.tables import Epoch
 
 
@@ -24,7 +26,7 @@ class Evaluation:
     """What a study's runs say."""
 
     study: Study
-    """But for its gain and its node-hours."""
+    """But for its gain, its node-hours and what the service estimates."""
     spent: estimators.Spent
     explored: understanding.Explored | None
     settled: bool
@@ -57,6 +59,7 @@ def assessed(evaluation: Evaluation, assessment: Assessment, now: datetime) -> A
     study = replace(
         evaluation.study,
         gain=assessment.gain,
+        cleaned=assessment.cleaned,
         node_hours=estimators.node_hours_of([part]),
     )
     findings = [
@@ -67,7 +70,11 @@ def assessed(evaluation: Evaluation, assessment: Assessment, now: datetime) -> A
 
 
 def evaluate(
-    study: StudyRow, account: str | None, epochs: Sequence[Epoch], runs: Mapping[str, NDArray[Any]]
+    study: StudyRow,
+    account: str | None,
+    epochs: Sequence[Epoch],
+    runs: Mapping[str, NDArray[Any]],
+    measures: Measures,
 ) -> Evaluation:
     """Evaluate a study by its runs, one at least."""
     number = runs["epoch"].max()
@@ -101,6 +108,7 @@ def evaluate(
             surfaces=understanding.surfaces(here, importance, known),
             noise=understanding.noise(here),
             cluster=study.cluster,
+            measures=measured(here, chosen, measures),
         ),
         estimators.spent(runs),
         understanding.explored(here),

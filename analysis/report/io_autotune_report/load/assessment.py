@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from io_autotune_report.document import Gain
+from io_autotune_report.document import Cleaned, Gain
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -81,6 +81,7 @@ class Assessment:
     effects: tuple[Effect, ...] = ()
     findings: tuple[Found, ...] = field(default=())
     objective: str = "elapsed"
+    cleaned: Cleaned | None = None
 
     @property
     def current(self) -> Effect | None:

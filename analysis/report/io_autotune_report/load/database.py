@@ -83,9 +83,9 @@ def _check(connection: psycopg.Connection) -> None:
     """Refuse a database without this schema."""
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
-        " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online')"
+        " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online', 'measures')"
     ).fetchone()
-    if known is None or known[0] < 5:  # noqa: PLR2004 - as many as are named above
+    if known is None or known[0] < 6:  # noqa: PLR2004 - as many as are named above
         raise DatabaseError(
             f"the database {connection.info.dbname!r} has no schema `report` of this release: start"
             " its io-autotuned on it once, which migrates it, or correct the URL"
@@ -175,6 +175,21 @@ def online(
     }
     rows = connection.execute(_ONLINE, asked).fetchall()
     return {study: (ordinal, node, record) for study, ordinal, node, record in rows}
+
+
+def measures(
+    connection: psycopg.Connection, studies: Sequence[int], before: datetime, runs: int
+) -> list[tuple[int, str]]:
+    """Runs and their measures as JSON: the ``runs`` judged last of each study's latest epoch."""
+    return connection.execute(
+        "select m.run_id, m.measures::text"
+        " from (select distinct on (study_id) epoch_id, judgements from report.epochs"
+        "       where study_id = any(%s) order by study_id, epoch desc) last"
+        " join report.measures m on m.epoch_id = last.epoch_id"
+        "      and m.ordinal > last.judgements - %s and m.judged_at < %s"
+        " order by m.epoch_id, m.ordinal",
+        (list(studies), runs, before),
+    ).fetchall()
 
 
 def standings(connection: psycopg.Connection, before: datetime) -> list[Standing]:

@@ -7,14 +7,13 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use io_autotune_model::{Drift, ElapsedBeside, Outlook};
+use io_autotune_model::{CleanedEstimates, Drift, ElapsedBeside, Outlook};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::settled::control_runs::control_chance;
-use crate::settled::mean_interval::NORMAL;
 use crate::study::cleaned::Cleaned;
 use crate::study::prior;
 use crate::study::proof;
@@ -28,9 +27,7 @@ use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
-use io_autotune_search::math::Portable;
 use io_autotune_search::regret::{self, Estimator, ExpectedRegret};
-use io_autotune_search::surrogate::Prediction;
 use io_autotune_search::surrogate::cache::SurrogateCache;
 use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
@@ -291,18 +288,22 @@ impl<'a> Epoch<'a> {
     /// What is estimated of a parametrization where others fare as ever; none before a run counted,
     /// or where nothing is known of others.
     pub fn cleaned(&self, parametrization: &Parametrization, history: &History) -> Option<Cleaned> {
-        let view = self.view(history);
-        let fitted = view.fitted()?;
-        let (slope, share) = fitted.beside()?;
+        let of = history.knows_others().then(|| self.view(history))?;
         let point = self.space.validate(parametrization).ok()?;
-        let Prediction { mean, variance } = fitted.predict(&point);
-        let doubt = NORMAL * variance.sqrt();
-        Some(Cleaned {
-            slope,
-            share,
-            mean: mean.exponential(),
-            low: (mean - doubt).exponential(),
-            high: (mean + doubt).exponential(),
+        Cleaned::new(of.fitted()?, &point)
+    }
+
+    /// The same of the default and of what is recommended.
+    pub fn cleaned_estimates(&self, history: &History) -> Option<CleanedEstimates> {
+        let view = history.knows_others().then(|| self.view(history))?;
+        let of = |point: &Point| Cleaned::new(view.fitted()?, point);
+        let default = of(&self.space.default_point())?;
+        let recommended = recommend::recommend(&view, &self.settings)
+            .and_then(|best| of(&self.space.validate(&best.parametrization).ok()?));
+        Some(CleanedEstimates {
+            share: default.share,
+            default: default.estimate,
+            recommended: recommended.map(|cleaned| cleaned.estimate),
         })
     }
 

@@ -19,9 +19,21 @@ pub struct Meanwhile {
     means: Vec<f64>,
     /// Of all runs, around the means of their points.
     within: Sums,
-    /// How many, and the sum of their squares around 0: as ever.
+    /// How many, the sum of their squares around 0 (as ever), and how many points they are of.
     runs: f64,
     squares: f64,
+    points: f64,
+}
+
+/// What how others fared meanwhile explains.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Explained {
+    /// How far log elapsed follows.
+    pub slope: f64,
+    /// The share of the variance of runs around their points, 0 to 1.
+    pub share: f64,
+    /// By how much it raises the log of a mean of times: half the variance in it.
+    pub raises: f64,
 }
 
 /// Sums over pairs of x and log elapsed.
@@ -48,6 +60,7 @@ impl Meanwhile {
     /// the latter.
     pub(super) fn enter(&mut self, runs: &[(f64, f64)]) -> f64 {
         let count = runs.len().max(1) as f64;
+        self.points += f64::from(u8::from(!runs.is_empty()));
         let log = runs.iter().map(|(log, _)| log).sum::<f64>() / count;
         let others = runs.iter().map(|(_, others)| others).sum::<f64>() / count;
         for (one, beside) in runs {
@@ -94,14 +107,17 @@ impl Meanwhile {
         }
     }
 
-    /// The share of the variance of runs around their points that this slope explains. `noise`: what
-    /// is left of it.
-    pub(super) fn share(&self, slope: f64, noise: f64) -> f64 {
-        if self.runs == 0.0 {
-            return 0.0;
-        }
-        let explained = slope * slope * self.squares / self.runs;
-        explained / (explained + noise)
+    /// What this slope explains, if anything is known. `noise`: the variance of runs around their
+    /// points that is left.
+    pub(super) fn explained(&self, slope: f64, noise: f64) -> Option<Explained> {
+        self.means()?;
+        let of_runs = slope * slope * self.squares / self.runs;
+        let around_points = self.within.squares / (self.runs - self.points).max(1.0);
+        Some(Explained {
+            slope,
+            share: of_runs / (of_runs + noise),
+            raises: 0.5 * slope * slope * around_points,
+        })
     }
 
     /// Observations and scatter less what this slope explains.
@@ -234,7 +250,7 @@ mod tests {
             error * error
         });
         let error = errors.sum::<f64>() / 10.0;
-        let (slope, share) = fitted.beside().unwrap_or_default();
+        let Explained { slope, share, .. } = fitted.explained().unwrap_or_default();
         (error.sqrt(), slope, share)
     }
 
@@ -265,6 +281,6 @@ mod tests {
         }
         let history = history(vec![tested], 4, 4);
         let modelled = Modelled::new(View::new(&space, &history, &[]), None);
-        assert_eq!(modelled.fitted().unwrap().beside(), None);
+        assert_eq!(modelled.fitted().unwrap().explained(), None);
     }
 }

@@ -10,6 +10,7 @@ use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::failures::Failures;
 use crate::surrogate::importance::{Importance, Silence};
+use crate::surrogate::meanwhile::Explained;
 use crate::surrogate::observed::{MOST_POINTS, Observed, observe};
 use crate::surrogate::prior::{Mean, Prior};
 use crate::surrogate::{Observation, Prediction, points, ranked};
@@ -170,18 +171,10 @@ impl Fitted {
         self.fit.scatter.variance()
     }
 
-    /// How far log elapsed follows how others fared meanwhile, and the share of the noise that this
-    /// explains; none if nothing is known of others.
-    pub fn beside(&self) -> Option<(f64, f64)> {
-        let Fit {
-            observed,
-            slope,
-            scatter,
-            ..
-        } = &*self.fit;
-        observed.meanwhile.means()?;
-        let share = observed.meanwhile.share(*slope, scatter.variance());
-        Some((*slope, share))
+    /// What how others fared meanwhile explains; none if nothing is known of others.
+    pub fn explained(&self) -> Option<Explained> {
+        let meanwhile = &self.fit.observed.meanwhile;
+        meanwhile.explained(self.fit.slope, self.noise())
     }
 
     /// [`Fit::importance`].

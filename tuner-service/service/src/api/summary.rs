@@ -584,8 +584,8 @@ pub(crate) fn cleaned(
     let mut same = tested.filter(|one| one.parametrization == row.parametrization);
     let estimate = Elapsed {
         n: same.next().map_or(0, |one| one.elapsed.count),
-        mean: found.mean,
-        interval: Some((found.low, found.high)),
+        mean: found.estimate.mean,
+        interval: Some((found.estimate.low, found.estimate.high)),
     };
     let ratio = row.measures.get(OTHERS_RATIO);
     let took = row.elapsed.zip(ratio).and_then(|(elapsed, ratio)| {

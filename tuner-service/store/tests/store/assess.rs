@@ -46,6 +46,7 @@ fn said(epoch: i32, reason: &str) -> Assessment {
         is_proving: false,
         objective: Default::default(),
         elapsed: None,
+        cleaned: None,
     }
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from io_autotune_report.render.page import selection, words
 
 if TYPE_CHECKING:
-    from io_autotune_report.document import Group, Importance, Parameter, Report
+    from io_autotune_report.document import Group, Importance, Measured, Parameter, Report
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,19 @@ def importance(said: Importance) -> list[ImportanceRow]:
         for names in every
     ]
     return sorted(table, key=lambda row: -max(share or 0.0 for share in row.shares))
+
+
+def measured_runs(measures: list[Measured]) -> str:
+    """How many runs measures are of."""
+
+    def most(typical: list[Measured.Typical | None]) -> str:
+        return words.count(max((one.runs for one in typical if one), default=0))
+
+    default, chosen = (
+        most([each.default for each in measures]),
+        most([each.chosen for each in measures]),
+    )
+    return f"{default} runs of the default and {chosen} of what was chosen"
 
 
 def differs(study_parameters: list[Parameter]) -> int:

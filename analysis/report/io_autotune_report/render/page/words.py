@@ -9,10 +9,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from jinja2.filters import do_filesizeformat
+
 from io_autotune_report import wording
 
 if TYPE_CHECKING:
-    from io_autotune_report.document import FindingKind, Gain, NodeHours, Noise, Study, Value
+    from io_autotune_report.document import (
+        Cleaned,
+        Estimate,
+        FindingKind,
+        Gain,
+        Measured,
+        NodeHours,
+        Noise,
+        Study,
+        Value,
+    )
 
 NBSP = "\u00a0"
 MINUS = "\u2212"
@@ -42,6 +54,7 @@ KINDS: dict[FindingKind, str] = {
 }
 
 _SMALL = 10.0
+_LARGE = 1000.0
 _SHORT = {"node-seconds": "node-s", "node-minutes": "node-min", "node-hours": "node-h"}
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Categories without a glyph, or that reorder text."""
@@ -259,6 +272,43 @@ def node_interval(sums: NodeHours) -> str:
     """The interval saved, in the unit of what was saved; negative is lost."""
     unit = node_unit(sums.saved)
     return f"{node_amount(sums.low, unit)} to {node_amount(sums.high, unit)}"
+
+
+def quantity(name: str, number: float) -> str:
+    """A measure's or an objective's number, with its unit."""
+    if name.endswith("_bytes"):
+        return do_filesizeformat(number).replace(" ", NBSP)
+    text = f"{number:.3g}" if abs(number) < _LARGE else f"{number:,.0f}"
+    return f"{text}{NBSP}s" if name == "elapsed" or name.endswith("_seconds") else text
+
+
+def typical(name: str, one: Measured.Typical | None) -> str:
+    """A median; a dash where there is none."""
+    return "\u2013" if one is None else quantity(name, one.median)
+
+
+def typical_ends(name: str, one: Measured.Typical | None) -> str:
+    """Its interval, if it has one."""
+    if one is None or one.low is None or one.high is None:
+        return ""
+    return f"{quantity(name, one.low)} to {quantity(name, one.high)}".replace(" ", NBSP)
+
+
+def cleaned_sentence(cleaned: Cleaned, gain: Gain) -> str:
+    """What is estimated without the noise that others explain."""
+    name = gain.objective.removesuffix(" maximised")
+
+    def of(one: Estimate) -> str:
+        return (
+            f"{quantity(name, one.mean)} ({quantity(name, one.low)} to {quantity(name, one.high)})"
+        )
+
+    tuned = "" if cleaned.recommended is None else f", the recommended {of(cleaned.recommended)}"
+    what = "elapsed" if name == "elapsed" else objective(gain)
+    return (
+        f"Where other runs fare as ever, {what} of the default is {of(cleaned.default)}{tuned} "
+        f"(95{NBSP}% intervals); others explain {percent(cleaned.share, 0)} of the noise."
+    )
 
 
 def noise_sentence(noise: Noise) -> str:

@@ -1,6 +1,7 @@
 //! Whole epochs, in every phase.
 
 mod any_history;
+mod cleaned;
 mod golden_answers;
 mod phases;
 mod priors;
