@@ -104,7 +104,7 @@ void ioat_measures_name(uint32_t step_id, char name[IOAT_MEASURES_NAME_SIZE])
     snprintf(name, IOAT_MEASURES_NAME_SIZE, "step-%" PRIu32 ".measures", step_id);
 }
 
-// The longest text is 12 names and numbers of 20 digits: it fits.
+// The longest text is 13 names and numbers of 20 digits: it fits.
 size_t ioat_measures_format(const struct ioat_measures *measures, uint32_t step_id,
                             char text[IOAT_MEASURES_TEXT_SIZE])
 {
@@ -113,5 +113,8 @@ size_t ioat_measures_format(const struct ioat_measures *measures, uint32_t step_
     for (size_t i = 0; i < IOAT_MEASURES_COUNT; i++)
         length += snprintf(text + length, IOAT_MEASURES_TEXT_SIZE - (size_t)length,
                            "%s %" PRIu64 "\n", NAMES[i], measures->values[i]);
+    if (measures->has_stalled)
+        length += snprintf(text + length, IOAT_MEASURES_TEXT_SIZE - (size_t)length,
+                           "io_stalled_us %" PRIu64 "\n", measures->stalled_us);
     return (size_t)length;
 }

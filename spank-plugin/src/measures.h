@@ -8,6 +8,7 @@
 //     ...
 //     user_us 188000            (of getrusage(2): five numbers)
 //     ...
+//     io_stalled_us 91000       (of io.pressure, where the step has one: pressure.h)
 #ifndef IOAT_MEASURES_H
 #define IOAT_MEASURES_H
 
@@ -23,6 +24,9 @@ enum { IOAT_MEASURES_IO = 7, IOAT_MEASURES_COUNT = 12 };
 /// In the order of the text's lines.
 struct ioat_measures {
     uint64_t values[IOAT_MEASURES_COUNT];
+    /// Of the whole step; a line more if it is known.
+    bool has_stalled;
+    uint64_t stalled_us;
 };
 
 /// Reads this process's numbers, as root: a false effective uid opens no /proc/self/io. Returns

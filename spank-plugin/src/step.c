@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "job_dir.h"
 #include "log.h"
+#include "pressure.h"
 #include "tell.h"
 #include "text.h"
 #include "variables.h"
@@ -208,12 +209,14 @@ static void write_measures(struct ioat_step *step, const struct ioat_measures *m
 // Measured first: what writing the stamp takes is no task's.
 static void finish(struct ioat_step *step)
 {
-    struct ioat_measures measures;
+    struct ioat_measures measures = {0};
     const bool measured = step->measured && ioat_measures_read(&measures);
     write_stamp(step);
     if (!measured)
         return;
     ioat_measures_subtract(&measures, &step->before);
+    // Slurm finds the hierarchy there too, and refuses hosts with both versions.
+    measures.has_stalled = ioat_pressure_read("/sys/fs/cgroup", &measures.stalled_us);
     write_measures(step, &measures);
 }
 

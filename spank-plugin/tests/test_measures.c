@@ -112,11 +112,16 @@ static void a_record_holds_the_largest_numbers(void **state)
 {
     (void)state;
     char text[IOAT_MEASURES_TEXT_SIZE] = "", name[IOAT_MEASURES_NAME_SIZE];
-    struct ioat_measures measures, before = {.values = {2}};
-    memset(&measures, 0xff, sizeof measures);
+    struct ioat_measures measures = {0}, before = {.values = {2}};
+    memset(measures.values, 0xff, sizeof measures.values);
+    measures.stalled_us = UINT64_MAX;
+    ioat_measures_format(&measures, UINT32_MAX, text);
+    assert_null(strstr(text, "io_stalled_us"));
+    measures.has_stalled = true;
     const size_t length = ioat_measures_format(&measures, UINT32_MAX, text);
     assert_int_equal(length, strlen(text));
     assert_non_null(strstr(text, "\ninvoluntary_switches 18446744073709551615\n"));
+    assert_non_null(strstr(text, "\nio_stalled_us 18446744073709551615\n"));
     ioat_measures_name(UINT32_MAX, name);
     assert_string_equal(name, "step-4294967295.measures");
     ioat_measures_subtract(&measures, &before);

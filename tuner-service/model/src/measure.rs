@@ -29,6 +29,9 @@ pub enum Measure {
     SystemSeconds,
     /// Page faults that waited for storage.
     MajorFaults,
+    /// Seconds in which at least one of a step's processes on a node stood still for I/O, where
+    /// Slurm has made the step a control group of version 2.
+    StalledSeconds,
     /// How often a process waited.
     Waits,
     /// How often a process had to give way to another.
@@ -50,7 +53,7 @@ pub enum Measure {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Steps,
         Self::AskedRead,
         Self::AskedWritten,
@@ -62,6 +65,7 @@ impl Measure {
         Self::UserSeconds,
         Self::SystemSeconds,
         Self::MajorFaults,
+        Self::StalledSeconds,
         Self::Waits,
         Self::GivenWay,
         Self::DeliveredFiles,
@@ -86,6 +90,7 @@ impl Measure {
             Self::UserSeconds => "user_seconds",
             Self::SystemSeconds => "system_seconds",
             Self::MajorFaults => "major_faults",
+            Self::StalledSeconds => "io_stalled_seconds",
             Self::Waits => "voluntary_switches",
             Self::GivenWay => "involuntary_switches",
             Self::DeliveredFiles => "delivered_files",

@@ -17,8 +17,9 @@ use crate::{files, say, settings};
 /// The most steps whose measures are read: an epilog waits for it, some 20 ms.
 const STEPS_MOST: usize = 2000;
 
-/// The lines of a record, and how many of each make one of the measure.
-const LINES: [(&str, Measure, f64); 12] = [
+/// The lines of a record, and how many of each make one of the measure. All but [`MAY_LACK`] are
+/// there.
+const LINES: [(&str, Measure, f64); 13] = [
     ("rchar", Measure::AskedRead, 1.0),
     ("wchar", Measure::AskedWritten, 1.0),
     ("syscr", Measure::ReadCalls, 1.0),
@@ -31,7 +32,11 @@ const LINES: [(&str, Measure, f64); 12] = [
     ("major_faults", Measure::MajorFaults, 1.0),
     ("voluntary_switches", Measure::Waits, 1.0),
     ("involuntary_switches", Measure::GivenWay, 1.0),
+    (MAY_LACK, Measure::StalledSeconds, 1e6),
 ];
+
+/// Where the step is no control group of version 2.
+const MAY_LACK: &str = "io_stalled_us";
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum RecordError {
@@ -239,7 +244,8 @@ fn parse(text: &str, step_id: u32) -> Result<[u64; LINES.len()], RecordError> {
     }
     let mut told = [0; LINES.len()];
     for (place, (name, ..)) in LINES.iter().enumerate() {
-        told[place] = values[place].ok_or(RecordError::Missing(name))?;
+        let value = values[place].or((*name == MAY_LACK).then_some(0));
+        told[place] = value.ok_or(RecordError::Missing(name))?;
     }
     Ok(told)
 }
@@ -394,6 +400,16 @@ mod tests {
         assert!(!measures.contains_key("storage_read_bytes"), "{measures:?}");
         assert_eq!(Measure::StorageRead.of(&measures), 0.0);
         assert_eq!(of(&directory, &[]), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_step_with_a_control_group_tells_how_long_it_stood_still() {
+        let run = tempfile::tempdir().unwrap();
+        let second = RECORD.replace("step 0", "step 1") + "io_stalled_us 91000\n";
+        let directory = left(&run, &[(0, RECORD.to_owned()), (1, second)]);
+        let stalled = |steps: &[Step]| Measure::StalledSeconds.of(&of(&directory, steps));
+        assert_eq!(stalled(&[step(0)]), 0.0);
+        assert_eq!(stalled(&[step(0), step(1)]), 0.091);
     }
 
     #[test]

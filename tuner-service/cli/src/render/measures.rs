@@ -48,6 +48,8 @@ fn counted(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String
         0.0 => String::new(),
         bytes => format!("; {} of it was deleted before it got there", amount(bytes)),
     };
+    let stalled = of(Measure::StalledSeconds);
+    let stalled = (stalled > 0.0).then(|| format!("something stood still for I/O: {stalled:.3} s"));
     let unread = of(Measure::DeliveredFiles) > 0.0 && of(Measure::DeliveredFilesRead) == 0.0;
     let unread = unread.then(|| "nothing in the job read the accelerator's settings".to_owned());
     let lines = [
@@ -63,7 +65,7 @@ fn counted(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String
         ),
         format!("processors: {user:.3} s in programs, {system:.3} s in the kernel{busy}"),
     ];
-    lines.into_iter().chain(unread).collect()
+    lines.into_iter().chain(stalled).chain(unread).collect()
 }
 
 fn requests(bytes: f64, calls: f64) -> String {
@@ -147,6 +149,12 @@ mod tests {
                 "storage gave nothing, took 84.0 MB; 4.1 kB of it was deleted before it got there",
                 "processors: 0.188 s in programs, 0.062 s in the kernel: 0.50 busy on average",
             ]
+        );
+        let mut stalled = run.clone();
+        stalled.insert(Measure::StalledSeconds.name().to_owned(), 0.091);
+        assert_eq!(
+            measures(&stalled, Some(0.5))[3],
+            "something stood still for I/O: 0.091 s"
         );
         let unended = measures(&run, None);
         assert_eq!(
