@@ -14,10 +14,10 @@
 bool ioat_pressure_parse_cgroup(const char *text, char step[PATH_MAX])
 {
     // Version 2 is hierarchy 0, and names no controllers: cgroups(7).
-    const char *path = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
-    if (path == NULL)
+    const char *line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
+    if (line == NULL)
         return false;
-    path = strchr(path, '/');
+    const char *path = line + (*line == '\n' ? 4 : 3);
     const size_t length = strcspn(path, "\n");
     static const char own[] = "/slurm", prefix[] = "/step_";
     const size_t parent = length - (length < strlen(own) ? length : strlen(own));

@@ -1,6 +1,6 @@
 // How long a step's tasks stood still for I/O: its control group's io.pressure, where there is one
-// (the kernel's Documentation/accounting/psi.rst). Slurm's cgroup/v2 makes a group of each step, with
-// slurmstepd in "slurm" below it and the tasks in "user" (src/plugins/cgroup/v2/cgroup_v2.c).
+// (the kernel's Documentation/accounting/psi.rst). Slurm's cgroup/v2 makes a group of each step,
+// with slurmstepd in "slurm" below it and the tasks in "user" (src/plugins/cgroup/v2/cgroup_v2.c).
 #ifndef IOAT_PRESSURE_H
 #define IOAT_PRESSURE_H
 

@@ -36,9 +36,17 @@ static void no_other_group_is_taken_for_a_steps(void **state)
     (void)state;
     char step[PATH_MAX], much[2 * PATH_MAX] = "0::/step_0";
     static const char *const texts[] = {
-        "", "0::/\n", "0::/slurm\n", "0::/system.slice/slurm\n", "0::" STEP "/user/task_0\n",
-        "0::" STEP "\n", "1:name=systemd:" STEP "/slurm\n", "0::" STEP "/slurm (deleted)\n",
-        "0::slurm", "0:", "0::/step_0/slurmd\n",
+        "",
+        "0::/\n",
+        "0::/slurm\n",
+        "0::/system.slice/slurm\n",
+        "0::" STEP "/user/task_0\n",
+        "0::" STEP "\n",
+        "1:name=systemd:" STEP "/slurm\n",
+        "0::" STEP "/slurm (deleted)\n",
+        "0::slurm",
+        "0:",
+        "0::/step_0/slurmd\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (ioat_pressure_parse_cgroup(texts[i], step))

@@ -27,3 +27,14 @@ pub fn each<T: Send + Sync>(
     });
     slots.into_iter().filter_map(OnceLock::into_inner).collect()
 }
+
+/// As many threads as there are processors.
+pub fn processors() -> NonZero<usize> {
+    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+}
+
+/// [`each`] over all processors.
+pub fn on_all<T: Send + Sync>(count: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    each(count, processors(), |number| one(number as u64))
+}

@@ -61,11 +61,12 @@ def _value(name: str, told: Mapping[str, float]) -> float | None:
 def _typical(values: NDArray[np.float64]) -> Measured.Typical | None:
     if not values.size:
         return None
-    ordered = np.sort(values)
-    beyond = _beyond(values.size)
-    ends = (ordered[beyond - 1], ordered[-beyond]) if beyond else (None, None)
-    low, high = (None if end is None else float(end) for end in ends)
-    return Measured.Typical(float(np.median(ordered)), low, high, values.size)
+    ordered = np.sort(values).tolist()
+    runs = len(ordered)
+    median = (ordered[(runs - 1) // 2] + ordered[runs // 2]) / 2
+    beyond = _beyond(runs)
+    low, high = (ordered[beyond - 1], ordered[-beyond]) if beyond else (None, None)
+    return Measured.Typical(median, low, high, runs)
 
 
 @lru_cache(maxsize=256)

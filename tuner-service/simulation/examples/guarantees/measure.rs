@@ -1,13 +1,14 @@
 //! The figures of docs/measurements/report-guarantees.md, each from studies of its own.
 
 use io_autotune_model::{Effect, GainVerdict};
+use io_autotune_simulation::parallel;
 use rand::RngExt;
 
 use crate::world::{RUNS, Study, World};
 use crate::yuen;
 
 /// Shares of A/A studies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Null {
     pub(crate) faster: f64,
     pub(crate) slower: f64,
@@ -21,9 +22,7 @@ pub(crate) struct Null {
 
 /// Studies with 13 parametrizations that all take the default's time.
 pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
-    let mut null = Null::default();
-    let one = 1.0 / studies as f64;
-    for number in 0..studies {
+    let told = parallel::on_all(studies, |number| {
         let mut study = Study::new(world, 0.0, of(seed, number));
         let lucky = study.search(|_| 0.0);
         let (mut faster, mut slower, mut naive) = (false, false, false);
@@ -34,24 +33,30 @@ pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
             let looked = runs % 10 == 0 && now.control.len() >= 4;
             naive |= looked && yuen::claim(&now.control, &now.tuned, 0.05) != 0;
         });
-        for (rate, is_so) in [
-            (&mut null.faster, faster),
-            (&mut null.slower, slower),
-            (&mut null.ever, faster || slower),
-            (&mut null.yuen, naive),
-            (&mut null.lucky, lucky),
-        ] {
-            *rate += if is_so { one } else { 0.0 };
-        }
+        [faster, slower, faster || slower, naive, lucky]
+    });
+    let [faster, slower, ever, yuen, lucky] = shares(&told);
+    Null {
+        faster,
+        slower,
+        ever,
+        yuen,
+        lucky,
     }
-    null
+}
+
+/// Of how many each is so.
+fn shares<const N: usize>(told: &[[bool; N]]) -> [f64; N] {
+    std::array::from_fn(|place| {
+        let so = told.iter().filter(|one| one[place]).count();
+        so as f64 / told.len() as f64
+    })
 }
 
 /// For studies with 13 parametrizations of -25 to 50 % gain: the share whose interval holds the
 /// truth after the last run, and at every look.
 pub(crate) fn coverage(world: &World, studies: u64, seed: u64) -> [f64; 2] {
-    let mut hold = [0.0; 2];
-    for number in 0..studies {
+    let hold = parallel::on_all(studies, |number| {
         let mut study = Study::new(world, 0.0, of(seed, number));
         study.search(|rng| log_ratio(rng.random_range(-0.25..0.5)));
         let (mut last, mut always) = (true, true);
@@ -60,10 +65,9 @@ pub(crate) fn coverage(world: &World, studies: u64, seed: u64) -> [f64; 2] {
             last = effect.is_none_or(|effect| holds(&effect, now.log_ratio));
             always &= last;
         });
-        hold[0] += f64::from(u8::from(last)) / studies as f64;
-        hold[1] += f64::from(u8::from(always)) / studies as f64;
-    }
-    hold
+        [last, always]
+    });
+    shares(&hold)
 }
 
 fn holds(effect: &Effect, truth: f64) -> bool {
@@ -131,7 +135,7 @@ fn first_claims(
         };
         (1..=most).find(claims).unwrap_or(usize::MAX)
     };
-    let mut until: Vec<usize> = (0..studies).map(until).collect();
+    let mut until = parallel::on_all(studies, until);
     until.sort_unstable();
     until
 }

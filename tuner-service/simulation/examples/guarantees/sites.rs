@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use io_autotune_model::{Effect, Gain};
+use io_autotune_simulation::parallel;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -53,8 +54,7 @@ pub(crate) fn print_claims(
     seed: u64,
 ) -> Result<(), Failure> {
     let world = World::new("noise 17 %", 0.17, What::Nothing);
-    for site in 0..sites {
-        let studies = claims(&world, studies, of(seed + 4, site));
+    for studies in parallel::on_all(sites, |site| claims(&world, studies, of(seed + 4, site))) {
         line(out, &Line::Claims { studies: &studies })?;
     }
     Ok(())
@@ -70,8 +70,11 @@ pub(crate) fn print_nights(
     // Without changes less can go wrong, and a site is many studies.
     let changes = |world: &World| world.what != What::Nothing || world.noise != world.default_noise;
     for (number, world) in worlds.iter().filter(|(_, world)| changes(world)) {
-        for site in 0..sites {
-            for effects in nights(world, site % 2 == 0, of(seed + 5, (number << 16) + site)) {
+        let all = parallel::on_all(sites, |site| {
+            nights(world, site % 2 == 0, of(seed + 5, (number << 16) + site))
+        });
+        for (site, nights) in (0..).zip(all) {
+            for effects in nights {
                 let world = world.name;
                 line(
                     out,

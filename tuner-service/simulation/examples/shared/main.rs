@@ -13,7 +13,6 @@ mod section;
 mod surroundings;
 
 use std::io::Write;
-use std::num::NonZero;
 
 use application::Made;
 use claims::{Claims, Group, Lie, claims};
@@ -128,7 +127,7 @@ fn without_gain(out: &mut impl Write, studies: u64, seed: u64) -> Result<(), Fai
             lie,
             inputs: 0.0,
         };
-        let all = each(studies, |number| claims(&group, of(seed, place, number)));
+        let all = parallel::on_all(studies, |number| claims(&group, of(seed, place, number)));
         let rate = |claimed: fn(&Claims) -> Option<usize>| {
             let hits = all.iter().filter(|one| claimed(one).is_some()).count();
             format!("{:.1} %", 100.0 * hits as f64 / all.len() as f64)
@@ -183,7 +182,7 @@ fn until_claims(out: &mut impl Write, studies: u64, seed: u64) -> Result<(), Fai
                 lie: *lie,
                 inputs: *inputs,
             };
-            let all = each(studies, |number| {
+            let all = parallel::on_all(studies, |number| {
                 claims(&group, of(seed, 100 * place + cell, number))
             });
             let runs = |claimed: fn(&Claims) -> Option<usize>| {
@@ -253,7 +252,7 @@ fn recommendations(out: &mut impl Write, lives: u64, seed: u64) -> Result<(), Fa
                 inputs,
                 runs: LIFE,
             };
-            let all = each(lives, |number| live(&life, of(seed, place, number)));
+            let all = parallel::on_all(lives, |number| live(&life, of(seed, place, number)));
             let count = all.len() as f64;
             let mean = all.iter().map(|[mean, _]| mean).sum::<f64>() / count;
             let square = all.iter().map(|[one, _]| (one - mean).powi(2)).sum::<f64>();
@@ -275,11 +274,4 @@ fn recommendations(out: &mut impl Write, lives: u64, seed: u64) -> Result<(), Fa
 
 fn of(seed: u64, place: u64, number: u64) -> u64 {
     (seed << 40) + (place << 24) + number
-}
-
-/// All of so many, over all processors.
-fn each<T: Send + Sync>(number: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
-    let count = usize::try_from(number).unwrap_or(usize::MAX);
-    parallel::each(count, threads, |number| one(number as u64))
 }

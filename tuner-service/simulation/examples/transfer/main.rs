@@ -13,7 +13,6 @@ mod site;
 mod surroundings;
 
 use std::io::Write;
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -131,7 +130,7 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         learnt(space, &Noisy(application, noise), &usual, seed)
     };
     // Of each application of each site: its study, some of its negation, an unrelated one's.
-    let known = each(sites.len() * count, |cell| {
+    let known = parallel::each(sites.len() * count, parallel::processors(), |cell| {
         let (site, place) = (cell / count, cell % count);
         let own = &sites[site].applications[place];
         let negated = own.negated();
@@ -143,7 +142,7 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
             unrelated.and_then(|one| studied(one, number(site, place, 2))),
         )
     });
-    each(sites.len() * count, |cell| {
+    parallel::each(sites.len() * count, parallel::processors(), |cell| {
         let (site, place) = (cell / count, cell % count);
         let own = &sites[site].applications[place];
         let of_site = &known[site * count..(site + 1) * count];
@@ -183,11 +182,11 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
 fn measure_patterns(patterns: &[Pattern], of: &Measured) -> Vec<Target> {
     let number = |place: usize, what: u64| (of.seed << 32) + ((place as u64) << 16) + what;
     let settings = without_proofs();
-    let known = each(patterns.len(), |place| {
+    let known = parallel::each(patterns.len(), parallel::processors(), |place| {
         let one = &patterns[place];
         learnt(one.space(), one, &settings, number(place, 1))
     });
-    each(patterns.len(), |place| {
+    parallel::each(patterns.len(), parallel::processors(), |place| {
         let own = &patterns[place];
         let others = known.iter().enumerate();
         let others = others.filter(|(other, _)| *other != place);
@@ -390,12 +389,6 @@ fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
         values[(values.len() * 9 / 10).min(values.len() - 1)],
         values[values.len() - 1],
     )
-}
-
-/// All of so many, over all processors.
-fn each<T: Send + Sync>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
-    parallel::each(count, threads, one)
 }
 
 /// The second part: what was measured.
