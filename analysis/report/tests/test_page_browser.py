@@ -287,7 +287,7 @@ def test_every_text_has_the_contrast_of_wcag_aa(
 ) -> None:
     """WCAG 2.2, 1.4.3: 4.5 to 1, of large text too; in figures against what is painted there."""
     # As high as it is: what is painted behind a text is asked of what the window shows.
-    window.show(pages / f"{name}.html", height=24000, dark=dark)
+    window.show(pages / f"{name}.html", height=32000, dark=dark)
     window.run(OPEN_ALL)
     assert window.run("return document.documentElement.scrollHeight <= innerHeight")
     seen, bad = window.run(CONTRAST)

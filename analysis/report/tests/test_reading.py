@@ -142,6 +142,11 @@ def test_what_an_agent_did_in_a_job_is_read_of_the_newest_run_that_had_one(
             "update epochs set space = space || %s::jsonb where study_id = %s",
             (json.dumps([ONLINE]), study_id),
         )
+        # A space is an object if it has constraints.
+        connection.execute(
+            "update epochs set space = jsonb_build_object('parameters', space, 'constraints',"
+            " '[]'::jsonb)"
+        )
         # A control run, which was the last, had none; nor had another node.
         for (_, run_id, _), node, online in (
             (runs[-3], "n1", record(1)),

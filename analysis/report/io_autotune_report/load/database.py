@@ -152,7 +152,9 @@ _ONLINE = """
     from (select distinct on (study_id) study_id, epoch_id, judgements, space from report.epochs
           where study_id = any(%(studies)s) order by study_id, epoch desc) last
     join report.judgements j on j.epoch_id = last.epoch_id
-         and exists (select from jsonb_array_elements(last.space) as parameter
+         and exists (select from jsonb_array_elements(case jsonb_typeof(last.space)
+                         when 'object' then last.space -> 'parameters' else last.space end)
+                     as parameter
                      where parameter -> 'values' ?| %(policies)s)
          and j.ordinal > last.judgements - %(runs)s and j.judged_at < %(before)s
     join report.online o on o.run_id = j.run_id
