@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /// The microseconds since the step began in which at least one of its processes waited for I/O.
-/// ``hierarchy`` is where control groups of version 2 are mounted. Returns false where Slurm has
+/// hierarchy: where control groups of version 2 are mounted. Returns false where Slurm has
 /// made none of this process's step, or the kernel does not tell.
 bool ioat_pressure_read(const char *hierarchy, uint64_t *stalled_us);
 
