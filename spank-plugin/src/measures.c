@@ -1,13 +1,13 @@
 #include "measures.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
+
+#include "kernel_text.h"
 
 // Seven lines of a name and a number.
 #define IO_MAX 512
@@ -56,15 +56,8 @@ bool ioat_measures_parse_io(const char *text, struct ioat_measures *measures)
 static bool read_io(struct ioat_measures *measures)
 {
     char text[IO_MAX];
-    const int fd = open("/proc/self/io", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length < 0)
-        return false;
-    text[length] = '\0';
-    return ioat_measures_parse_io(text, measures);
+    return ioat_kernel_text("/proc/self/io", text, sizeof text) &&
+           ioat_measures_parse_io(text, measures);
 }
 
 static uint64_t not_negative(long number)

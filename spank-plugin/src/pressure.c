@@ -1,12 +1,12 @@
 #include "pressure.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "kernel_text.h"
 
 // Two lines of four numbers.
 #define PRESSURE_MAX 512
@@ -44,25 +44,12 @@ bool ioat_pressure_parse(const char *text, uint64_t *stalled_us)
     return *digits >= '0' && *digits <= '9' && errno == 0 && *end == '\n';
 }
 
-static bool read_text(const char *path, char *text, size_t size)
-{
-    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t length = read(fd, text, size - 1);
-    close(fd);
-    if (length < 0)
-        return false;
-    text[length] = '\0';
-    return true;
-}
-
 bool ioat_pressure_read(const char *hierarchy, uint64_t *stalled_us)
 {
     char text[PATH_MAX + PRESSURE_MAX], step[PATH_MAX], path[2 * PATH_MAX];
-    if (!read_text("/proc/self/cgroup", text, sizeof text) ||
+    if (!ioat_kernel_text("/proc/self/cgroup", text, sizeof text) ||
         !ioat_pressure_parse_cgroup(text, step))
         return false;
     snprintf(path, sizeof path, "%s%s/io.pressure", hierarchy, step);
-    return read_text(path, text, sizeof text) && ioat_pressure_parse(text, stalled_us);
+    return ioat_kernel_text(path, text, sizeof text) && ioat_pressure_parse(text, stalled_us);
 }
