@@ -117,14 +117,18 @@ def assessments(connection: psycopg.Connection) -> dict[int, str]:
     )
 
 
+_LAST = """(
+    select distinct on (study_id) study_id, epoch_id, judgements, space from report.epochs
+    where judgements > 0 order by study_id, epoch desc) last"""
+"""Each study's last epoch that has judgements: the one that a report shows."""
+
+
 def accounts(connection: psycopg.Connection) -> dict[int, str]:
     """By study, Slurm's account of the run judged last."""
     return dict(
         connection.execute(
             "select j.study_id, j.account from report.judgements j"
-            " join (select distinct on (study_id) epoch_id, judgements from report.epochs"
-            "       where judgements > 0 order by study_id, epoch desc) last"
-            "   on last.epoch_id = j.epoch_id and last.judgements = j.ordinal"
+            f" join {_LAST} on last.epoch_id = j.epoch_id and last.judgements = j.ordinal"
             " where j.account is not null"
         ).fetchall()
     )
@@ -147,10 +151,9 @@ def spaces(
 ONLINE_POLICIES = ("iopathtune", "iopathtune-each", "settling")
 """Who can decide inside a job, as parametrizations name them: no other epoch has had an agent."""
 
-_ONLINE = """
+_ONLINE = f"""
     select distinct on (last.study_id) last.study_id, j.ordinal, o.node, o.record::text
-    from (select distinct on (study_id) study_id, epoch_id, judgements, space from report.epochs
-          where study_id = any(%(studies)s) order by study_id, epoch desc) last
+    from {_LAST}
     join report.judgements j on j.epoch_id = last.epoch_id
          and exists (select from jsonb_array_elements(case jsonb_typeof(last.space)
                          when 'object' then last.space -> 'parameters' else last.space end)
@@ -158,6 +161,7 @@ _ONLINE = """
                      where parameter -> 'values' ?| %(policies)s)
          and j.ordinal > last.judgements - %(runs)s and j.judged_at < %(before)s
     join report.online o on o.run_id = j.run_id
+    where last.study_id = any(%(studies)s)
     order by last.study_id, j.ordinal desc, o.node
 """
 
@@ -182,13 +186,11 @@ def online(
 def measures(
     connection: psycopg.Connection, studies: Sequence[int], before: datetime, runs: int
 ) -> list[tuple[int, str]]:
-    """Runs and their measures as JSON: the ``runs`` judged last of each study's latest epoch."""
+    """Runs and their measures as JSON: the ``runs`` judged last of each study's last epoch."""
     return connection.execute(
         "select m.run_id, m.measures::text"
-        " from (select distinct on (study_id) epoch_id, judgements from report.epochs"
-        "       where study_id = any(%s) order by study_id, epoch desc) last"
-        " join report.measures m on m.epoch_id = last.epoch_id"
-        "      and m.ordinal > last.judgements - %s and m.judged_at < %s"
+        f" from {_LAST} join report.measures m on m.epoch_id = last.epoch_id"
+        " where last.study_id = any(%s) and m.ordinal > last.judgements - %s and m.judged_at < %s"
         " order by m.epoch_id, m.ordinal",
         (list(studies), runs, before),
     ).fetchall()
