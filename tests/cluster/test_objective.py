@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import nightly
+import pytest
 from harness import ALICE, BOB, MOST_RUNS, Json, Site, asked, await_value, lines
 
 PHASE = 0.4
@@ -19,6 +20,7 @@ hints=$(cat "$ROMIO_HINTS" 2> /dev/null)
 [ -n "$hints" ] && sleep 0.1 || sleep 0.4
 io-autotune mark end
 """
+NOISY_APPLICATION = "objective-noisy"
 NOISY = f"{JOB}\nsleep 0.$((RANDOM % 9))\nsleep 0.$((RANDOM % 9))\n"
 SLOWER = f"""{JOB}\n[ -n "$hints" ] && sleep 1.5 || sleep 0.2\n"""
 
@@ -67,22 +69,25 @@ def test_the_longest_node_counts(site: Site) -> None:
     assert 1.3 <= run["measures"]["marked_seconds"] < 1.6, run["measures"]
 
 
-@nightly.needs_report
-def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site, tmp_path: Path) -> None:
-    app = "objective-noisy"
-    by_marks(site, app, NOISY)
+@pytest.fixture(scope="module")
+def noisy(site: Site) -> Json:
+    """Return a study whose I/O is a small part of a noisy elapsed, once its gain is claimed."""
+    by_marks(site, NOISY_APPLICATION, NOISY)
     study: Json = {}
     for _ in range(MOST_RUNS):
         neighbour = site.sbatch(JOB, asked("objective-beside"))
-        run = site.run(NOISY, asked(app))
+        run = site.run(NOISY, asked(NOISY_APPLICATION))
         assert run["state"] == "counted", run["verdict"]
         site.judged(neighbour)
-        study = site.study(app, ALICE)
+        study = site.study(NOISY_APPLICATION, ALICE)
         is_claimed = study["phase"] == "settled" and study["gain"] and study["gain"]["resolved"]
         if is_claimed and study["tuned"]["n"] >= BOUNDED_RUNS:
-            break
-    else:
-        raise AssertionError(f"no gain is proven: {study}")
+            return study
+    raise AssertionError(f"no gain is proven: {study}")
+
+
+def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site, noisy: Json) -> None:
+    app, study = NOISY_APPLICATION, noisy
     assert study["objective"] == "marked_seconds"
     assert 0.5 < study["gain"]["gain"] < 0.9, study["gain"]
     assert study["differs"], "the default itself is recommended"
@@ -104,17 +109,19 @@ def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site, tmp_pat
     assert replay["same"], replay
     assert "marked as I/O by the job: " in explained
     assert "of the noise is explained" in explained
-    of_night(nightly.report(site, tmp_path), study)
 
 
-def of_night(night: nightly.Night, served: Json) -> None:
-    """Check what the report shows of the study: measures, estimates, and their intervals."""
-    (study,) = [one for one in night.document["studies"] if one["study_id"] == served["study_id"]]
+@nightly.needs_report
+def test_the_report_shows_its_measures_estimates_and_their_intervals(
+    site: Site, noisy: Json, tmp_path: Path
+) -> None:
+    night = nightly.report(site, tmp_path)
+    (study,) = [one for one in night.document["studies"] if one["study_id"] == noisy["study_id"]]
     (marked,) = [one for one in study["measures"] if one["name"] == "marked_seconds"]
     default, chosen = marked["default"], marked["chosen"]
     assert chosen["low"] <= chosen["median"] <= chosen["high"] < PHASE <= default["median"]
     cleaned = study["cleaned"]
-    assert cleaned == served["assessment"]["cleaned"]
+    assert cleaned == noisy["assessment"]["cleaned"]
     assert cleaned["recommended"]["high"] < cleaned["default"]["low"], cleaned
     assert "Where other runs fare as ever, marked I/O seconds of the default is " in night.page
 
