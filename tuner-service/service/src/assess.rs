@@ -1,7 +1,7 @@
 //! Has the engine assess studies, and stores the results.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, Settings, SharedEvidence, Source, StudyFacts};
+use io_autotune_engine::{Epoch, Settings, SharedEvidence, Source, StudyFacts, SurrogateCache};
 use io_autotune_model::{Assessment, CleanedEstimates, Effect, Estimate, Gain, SharedGain};
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
@@ -193,7 +193,11 @@ fn assessment(
     settings: &Settings,
 ) -> Assessment {
     let restricted = restricted_to_own(state);
-    let epoch = Epoch::restricted(&restricted, settings, state.seed).with_outlook(gain.outlook());
+    // All that is asked below is asked of one history: it is fitted once.
+    let surrogates = SurrogateCache::default();
+    let epoch = Epoch::restricted(&restricted, settings, state.seed)
+        .with_outlook(gain.outlook())
+        .with_cache(&surrogates);
     let drift = state.opened.drift.as_ref();
     let facts = StudyFacts {
         study_id: state.study_id,

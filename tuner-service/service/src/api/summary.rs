@@ -582,11 +582,7 @@ pub(crate) fn cleaned(
     let found = epoch.cleaned(&row.parametrization, restricted.history())?;
     let tested = heard.history.tested.iter();
     let mut same = tested.filter(|one| one.parametrization == row.parametrization);
-    let estimate = Elapsed {
-        n: same.next().map_or(0, |one| one.elapsed.count),
-        mean: found.estimate.mean,
-        interval: Some((found.estimate.low, found.estimate.high)),
-    };
+    let estimate = found.estimate.told(&state.objective);
     let ratio = row.measures.get(OTHERS_RATIO);
     let took = row.elapsed.zip(ratio).and_then(|(elapsed, ratio)| {
         let value = state.objective.value(elapsed, &row.measures)?;
@@ -594,7 +590,11 @@ pub(crate) fn cleaned(
     });
     Some(Cleaned {
         took,
-        estimate: told(&state.objective, estimate),
+        estimate: Elapsed {
+            n: same.next().map_or(0, |one| one.elapsed.count),
+            mean: estimate.mean,
+            interval: Some((estimate.low, estimate.high)),
+        },
         share: found.share,
     })
 }
