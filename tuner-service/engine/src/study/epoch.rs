@@ -588,7 +588,7 @@ impl Chooser<'_> {
         }
         let held = regret.is_reached();
         let paused = Stage::Paused(regret.into());
-        if let Some((point, known)) = self.proof()
+        if let Some((point, known)) = self.proof(1)
             && known.count() + known.in_flight < MIN_RUNS
         {
             let reason = self.confirms(&known);
@@ -724,8 +724,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// What a proof may begin with.
-    fn proof(&self) -> Option<(Point, Known)> {
+    /// What a proof may be of: the best of what ran `times` times.
+    fn proof(&self, times: u64) -> Option<(Point, Known)> {
         let Settings {
             proof,
             budget,
@@ -739,16 +739,14 @@ impl Chooser<'_> {
         if proof::is_untimely(proof, self.history, holds) {
             return None;
         }
-        proof::begins(proof, self.own(), self.method())
+        proof::begins(proof, self.own(), self.method(), times)
     }
 
     /// Whether this run is one of a proof before the search has ended.
     fn proves(&self) -> bool {
         let settings = &self.epoch.settings.proof;
         proof::goes_on(settings, self.history, self.pending, self.epoch.outlook)
-            || self
-                .proof()
-                .is_some_and(|(_, known)| known.count() >= MIN_RUNS)
+            || self.proof(MIN_RUNS).is_some()
     }
 
     fn in_flight(&self, role: Role) -> u64 {

@@ -53,14 +53,15 @@ pub(crate) fn is_untimely(
     !may || !are_enough(settings.after) && !holds()
 }
 
-/// What a proof would be of, and what is known of it: the best of what has run. None if it would take
-/// too long. `own` is what the epoch's own runs show.
+/// What a proof would be of, and what is known of it: the best of what has run `times` times. None if
+/// it would take too long. `own` is what the epoch's own runs show.
 pub(crate) fn begins(
     settings: &ProofSettings,
     own: &Modelled<'_>,
     method: &dyn Method,
+    times: u64,
 ) -> Option<(Point, Known)> {
-    let (best, known) = first_of(own, &method.ranking(own), 1)?;
+    let (best, known) = first_of(own, &method.ranking(own), times)?;
     let fitted = own.fitted()?;
     own.get(&own.default)?;
     let [default, quick] = [&own.default, &best].map(|point| fitted.predict(point));

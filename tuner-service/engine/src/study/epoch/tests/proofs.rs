@@ -98,6 +98,25 @@ fn what_a_proof_is_of_ran_twice_before() {
 }
 
 #[test]
+fn a_proof_does_not_wait_for_what_looks_better_and_ran_once() {
+    let settings = Settings::default();
+    let space = grid(&[5, 4, 4]);
+    let mut history = History::default();
+    let confirms = |next: &Suggestion| matches!(next.reason, Reason::Confirm { .. });
+    live(&mut history, &settings, Outlook::Open, |next, _| {
+        !confirms(next)
+    });
+    let epoch = Epoch::new(&space, &settings, 7).with_draw(0.9);
+    let confirmed = epoch.suggest(&history, &[]);
+    finish(&mut history, &started(&confirmed), Outcome::Elapsed(58.0));
+    let leader = epoch.leader(&history).unwrap();
+    assert_ne!(leader, confirmed.parametrization, "another looks better");
+    let next = epoch.suggest(&history, &[]);
+    assert!(is_proof(&next), "{next:?}");
+    assert_eq!(next.parametrization, confirmed.parametrization);
+}
+
+#[test]
 fn a_proof_that_nothing_comes_of_ends() {
     let settings = Settings::default();
     for (outlook, most) in [(Outlook::Open, 10), (Outlook::Promising, 40)] {
