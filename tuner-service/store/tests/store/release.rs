@@ -1,4 +1,4 @@
-//! A database of 0.1.0, with the runs of its `make demo`, is migrated and goes on.
+//! Databases of earlier releases, with runs of their `make demo`, are migrated and go on.
 
 use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Judged, StudyFilter};
@@ -6,14 +6,42 @@ use sqlx::Connection;
 
 use crate::support::{Database, Report, Start, counted, decision, not_counted, say};
 
-/// What pg_dump wrote of it.
-const RELEASE: &str = include_str!("release-0.1.0.sql");
+/// What pg_dump wrote of a release's database, and what it has of the demo's one study.
+struct Release {
+    dump: &'static str,
+    counted: u32,
+    tested: usize,
+    /// Studies whose verdicts nothing was concluded from.
+    unassessed: usize,
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_database_of_0_1_0_goes_on_with_its_runs() {
+    let release = Release {
+        dump: include_str!("release-0.1.0.sql"),
+        counted: 15,
+        tested: 12,
+        // Its verdicts are older than assessments.
+        unassessed: 1,
+    };
+    goes_on(&release).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_database_of_0_2_0_goes_on_with_its_runs() {
+    let release = Release {
+        dump: include_str!("release-0.2.0.sql"),
+        counted: 37,
+        tested: 29,
+        unassessed: 0,
+    };
+    goes_on(&release).await;
+}
+
+async fn goes_on(release: &Release) {
     let database = Database::empty().await;
     let mut connection = database.connect().await;
-    sqlx::raw_sql(RELEASE)
+    sqlx::raw_sql(release.dump)
         .execute(&mut connection)
         .await
         .unwrap();
@@ -27,18 +55,18 @@ async fn a_database_of_0_1_0_goes_on_with_its_runs() {
     let [study] = &studies[..] else {
         panic!("the demo has one study")
     };
-    assert_eq!(study.counted, 15);
+    assert_eq!(study.counted, i64::from(release.counted));
     let before = store.study_state(study.study_id).await.unwrap();
-    assert_eq!(before.history.tally.total, 15);
-    assert_eq!(before.history.tested.len(), 12);
+    assert_eq!(before.history.tally.total, u64::from(release.counted));
+    assert_eq!(before.history.tested.len(), release.tested);
     // What its suggestions were made from can be had again.
     let again = store
         .history_at(before.epoch_id, before.judged)
         .await
         .unwrap();
     assert_eq!(again, *before.history);
-    // Its verdicts are older than assessments.
-    assert_eq!(store.unassessed(10).await.unwrap().len(), 1);
+    let unassessed = store.unassessed(10).await.unwrap();
+    assert_eq!(unassessed.len(), release.unassessed);
 
     // Another application's run, and one more verdict on a run of before.
     let given = before.space.default();
