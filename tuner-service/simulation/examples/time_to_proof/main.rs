@@ -74,8 +74,12 @@ fn main() -> Result<(), Failure> {
         }
     }
     let mut out = std::io::stdout().lock();
-    let cells = (0_u64..).zip(cells());
-    for (place, cell) in cells.filter(|(_, cell)| cell.name.contains(&only)) {
+    let cells = cells();
+    // The cell of this name, or else those that have it in theirs.
+    let is_one = cells.iter().any(|cell| cell.name == only);
+    let is_asked_for = |name: &str| name == only || !is_one && name.contains(&only);
+    let cells = (0_u64..).zip(cells);
+    for (place, cell) in cells.filter(|(_, cell)| is_asked_for(&cell.name)) {
         // Of equal seeds for each engine: they meet the same noise as long as they choose alike.
         let Cell {
             at_once,
