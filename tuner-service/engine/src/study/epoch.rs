@@ -401,7 +401,7 @@ enum Next {
 enum Stage {
     Over,
     Paused(BestKnownBecause),
-    /// What a proof will be of, by one run.
+    /// What a proof may be of, by one run.
     Confirm(Point, Reason),
     /// What other studies promise.
     Promised(Point, Reason),
@@ -588,7 +588,7 @@ impl Chooser<'_> {
         }
         let held = regret.is_reached();
         let paused = Stage::Paused(regret.into());
-        if let Some((point, known)) = self.proof(1)
+        if let Some((point, known)) = self.proof()
             && known.count() + known.in_flight < MIN_RUNS
         {
             let reason = self.confirms(&known);
@@ -724,8 +724,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// What a proof may be of: the best of what ran `times` times.
-    fn proof(&self, times: u64) -> Option<(Point, Known)> {
+    /// What a proof may begin with.
+    fn proof(&self) -> Option<(Point, Known)> {
         let Settings {
             proof,
             budget,
@@ -739,14 +739,16 @@ impl Chooser<'_> {
         if proof::is_untimely(proof, self.history, holds) {
             return None;
         }
-        proof::begins(proof, self.own(), self.method(), times)
+        proof::begins(proof, self.own(), self.method())
     }
 
     /// Whether this run is one of a proof before the search has ended.
     fn proves(&self) -> bool {
         let settings = &self.epoch.settings.proof;
         proof::goes_on(settings, self.history, self.pending, self.epoch.outlook)
-            || self.proof(MIN_RUNS).is_some()
+            || self
+                .proof()
+                .is_some_and(|(_, known)| known.count() >= MIN_RUNS)
     }
 
     fn in_flight(&self, role: Role) -> u64 {

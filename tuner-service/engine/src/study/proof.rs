@@ -7,7 +7,7 @@ pub(crate) mod settings;
 use io_autotune_model::Outlook;
 use io_autotune_model::space::Point;
 use io_autotune_search::Method;
-use io_autotune_search::history::by_point::Known;
+use io_autotune_search::history::by_point::{Known, MIN_RUNS};
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::surrogate::posterior::Modelled;
 
@@ -53,21 +53,26 @@ pub(crate) fn is_untimely(
     !may || !are_enough(settings.after) && !holds()
 }
 
-/// What a proof would be of, and what is known of it: the best of what has run `times` times. None if
-/// it would take too long. `own` is what the epoch's own runs show.
+/// What a proof would be of, and what is known of it: the best of what has run twice, or else the best,
+/// which needs another run first. None if a proof of either would take too long. `own` is what the
+/// epoch's own runs show.
 pub(crate) fn begins(
     settings: &ProofSettings,
     own: &Modelled<'_>,
     method: &dyn Method,
-    times: u64,
 ) -> Option<(Point, Known)> {
-    let (best, known) = first_of(own, &method.ranking(own), times)?;
     let fitted = own.fitted()?;
     own.get(&own.default)?;
-    let [default, quick] = [&own.default, &best].map(|point| fitted.predict(point));
-    let effect = default.mean - quick.mean;
-    let runs = RUNS * fitted.noise() / (effect * effect);
-    let is_short = effect > 0.0 && runs <= f64::from(settings.within);
-    let is_vetoed = beside::is_vetoed(own, &best);
-    (is_short && best != own.default && !is_vetoed).then_some((best, known))
+    let default = fitted.predict(&own.default);
+    let is_short = |best: &Point| {
+        let effect = default.mean - fitted.predict(best).mean;
+        let runs = RUNS * fitted.noise() / (effect * effect);
+        effect > 0.0 && runs <= f64::from(settings.within)
+    };
+    let ranking = method.ranking(own);
+    [MIN_RUNS, 1].into_iter().find_map(|runs| {
+        first_of(own, &ranking, runs).filter(|(best, _)| {
+            is_short(best) && *best != own.default && !beside::is_vetoed(own, best)
+        })
+    })
 }

@@ -3,8 +3,9 @@
 //!
 //! Prints the figures of its own engine, a line of JSON for each cell. `--page FILE..` makes
 //! docs/measurements/time-to-proof.md of such lines. `--studies` and `--seed` alone decide the
-//! page's figures. To look at one lever alone, `--cell` selects cells by name, `--settings JSON`
-//! changes `[study]`, `--runs` shortens lives, and `--parameters N` tunes the N most important alone.
+//! page's figures. To look at one lever alone, `--cell` selects the cell of a name, or all that have
+//! it in theirs, `--settings JSON` changes `[study]`, `--runs` shortens lives, and `--parameters N`
+//! tunes the N most important alone.
 
 mod application;
 mod engine;
@@ -75,7 +76,6 @@ fn main() -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     let cells = cells();
-    // The cell of this name, or else those that have it in theirs.
     let is_one = cells.iter().any(|cell| cell.name == only);
     let is_asked_for = |name: &str| name == only || !is_one && name.contains(&only);
     let cells = (0_u64..).zip(cells);
