@@ -434,20 +434,18 @@ class Site:
     def register_nodes(self) -> None:
         """Have the nodes register anew, and tell what runs on them.
 
-        slurmctld requeues or fails the batch jobs that they do not know of. From 23.11 on it starts
-        anew itself when it is reconfigured, and takes every job for just seen; slurmd does too.
+        slurmctld requeues or fails the batch jobs that they do not know of.
         """
-        if self.slurm_series() < (23, 11):
-            self.reconfigure_slurm()
-            return
         for name, item in self._supervisor.running().items():
             if name.startswith("slurmd-"):
                 process.send(item.identity, signal.SIGHUP)
 
     def reconfigure_slurm(self) -> None:
-        """Have Slurm read its configuration; its nodes register anew, and tell what runs on them.
+        """Have Slurm read its configuration.
 
-        slurmctld requeues or fails the batch jobs that they do not know of.
+        Only while no job begins or ends: meanwhile Slurm has no AuthInfo and no MessageTimeout, and
+        loses what it is sent (read_config.c, slurm_conf_reinit). srun tells slurmctld once that its
+        job has ended.
         """
         self.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
 

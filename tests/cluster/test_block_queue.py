@@ -151,9 +151,10 @@ def test_the_helper_is_killed_anywhere_and_the_queue_is_as_it_was(site: Site, qu
     for call in range(1, 14):
         with site.helper_killed("finish", call):
             job = site.sbatch("true", asked(app, QUEUE), "--exclusive")
-            assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
+            fields = site.ended(job)
+            assert fields["JobState"] == "COMPLETED", f"killed in write {call}"
         late += queue.values() != before
-        plain = site.sbatch(queue.show)
+        plain = site.sbatch(queue.show, f"--nodelist={fields['NodeList']}")
         assert site.ended(plain)["JobState"] == "COMPLETED"
         assert seen(site.output(plain)) == before, f"killed in write {call}"
         if call > 4 and not site.job_directories():

@@ -136,7 +136,7 @@ class Soak:
         if "kill slurmctld" in done.kinds:
             self._missed_from = time.monotonic() + BATCH_START_SECONDS
         elif self._missed_from is not None and self._missed_from < time.monotonic():
-            self._site.reconfigure_slurm()
+            self._site.register_nodes()
             self._missed_from = None
 
     def _put_right(self) -> None:
@@ -173,7 +173,7 @@ class Soak:
 
         if self._missed_from is not None:
             await_seconds(max(0.0, self._missed_from - time.monotonic()))
-            self._site.reconfigure_slurm()
+            self._site.register_nodes()
         await_true("the queue to be empty", is_idle, REST_SECONDS)
         # Whatever a killed helper has left changed, the next job's hooks put back.
         job = self._site.sbatch("true", "--nodelist=n1", "--output=/dev/null")

@@ -175,11 +175,14 @@ def _suspend(site: Site, cell: Cell) -> None:
     site.cluster.run_as(ROOT, ["scontrol", "resume", str(job.job_id)])
 
 
-def _kill_stepd(site: Site, cell: Cell) -> None:
-    """Kill the batch step's slurmstepd, let the orphan go, and have the node tell slurmctld."""
-    job = cell.job()
-    _kill_stepds(site, f"slurmstepd: [{job.job_id}.batch]")
-    cell.release.touch()
+def _kill_batch_stepds(site: Site, cells: Sequence[Cell]) -> None:
+    """Kill the batch steps' slurmstepds, let the orphans go, and have the nodes tell slurmctld.
+
+    No other job may live meanwhile: a slurmd that reads slurm.conf anew loses messages.
+    """
+    _kill_stepds(site, *(f"slurmstepd: [{cell.job_id}.batch]" for cell in cells))
+    for cell in cells:
+        cell.release.touch()
     await_seconds(BATCH_START_SECONDS)
     site.register_nodes()
 
@@ -329,7 +332,7 @@ STEPD_KILLED = End(
     _UNTIL_RELEASED,
     (_bad("NODE_FAIL"),),
     batch_options=("--no-requeue",),
-    act=_kill_stepd,
+    act_on_all=_kill_batch_stepds,
 )
 TIMEOUT = End(
     "TIMEOUT",
