@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -80,9 +80,9 @@ PYTEST      = $(VENV)/bin/pytest --junitxml=$(TEST_TIMES)/$@.xml
 CARGO_TEST  := cargo test --config 'target."cfg(all())".runner = "tests/timed"' $(CARGO_SELECTION) --tests --no-fail-fast
 export TEST_TIMES
 
-# The clusters mostly wait, and take longest: what computes beside them is nice. Each part shows its
-# output when it has ended.
-test: lint build browser ## Run every test
+# The clusters mostly wait, and take longest: nothing compiles beside them, and what computes is nice.
+# Each part shows its output when it has ended.
+test: lint build test-programs browser ## Run every test
 	@deploy/install-deps build cluster accounting test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target \
@@ -94,6 +94,10 @@ $(VENV)/.installed: tests/requirements.txt
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes --requirement tests/requirements.txt
 	touch $@
+
+test-programs: # Of Rust
+	@deploy/install-deps build
+	$(CARGO_TEST) --no-run
 
 test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the store
 	@deploy/install-deps build cluster

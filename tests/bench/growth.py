@@ -14,7 +14,7 @@ AIM = Aim(1.2)
 MEMORY_AIM = Aim(1.1)
 WARMING, PARTS, COMPARED = 3, 12, 3
 KEPT_STUDIES = 160
-"""More than the service keeps surrogates of (`tuner-service/service/src/fits.rs`)."""
+"""More than the service keeps surrogates of (`tuner-service/service/src/surrogates.rs`)."""
 
 
 def figures(place: Place, rounds: int, lives: int) -> list[Figure]:
