@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument(
         "--only",
         action="append",
-        choices=["lives", "priors", "nodes", "floods", "growth", "commands"],
+        choices=["lives", "priors", "nodes", "floods", "growth", "memory", "commands"],
     )
     parser.add_argument("--write", type=Path, help="write the figures into this page too")
     options = parser.parse_args()
@@ -38,7 +38,8 @@ def main() -> int:
         "priors": lambda place: priors.figures(place, options.rounds, options.lives // 4),
         "nodes": lambda place: answers.figures(place, options.rounds),
         "floods": lambda place: floods.figures(place, options.rounds),
-        "growth": lambda place: growth.figures(place, options.rounds, options.lives // 20),
+        "growth": lambda place: growth.figures(place, options.rounds),
+        "memory": lambda place: growth.memory(place, options.rounds, options.lives // 20),
         "commands": lambda place: commands.figures(place, options.pairs),
     }
     cluster = Cluster(options.root, nodes=2, say=_say)

@@ -180,7 +180,7 @@ munge_socket = "{paths.munge_socket}"
     ) -> dict[str, Any]:
         """Run one of the clients in Rust against a service, as root, and return what it prints.
 
-        It has no privileged ports: on one host, ten thousand nodes would look for a free one at once.
+        It has no privileged ports: ten thousand nodes of one host would look for free ones at once.
         """
         argv = [
             *("setpriv", "--bounding-set=-net_bind_service"),
