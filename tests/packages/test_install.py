@@ -10,6 +10,7 @@ import pytest
 from packages.rooms import TREE
 from packages.site import LATER, PACKAGES, SMALL, Site, names
 from packages.table import COPIED, table
+from packages.tree import released
 
 ACCOUNTS = {"io-autotune", "io-autotune-collector", "io-autotune-report"}
 LISTED = f"""
@@ -88,7 +89,8 @@ sbatch --help 2>&1 | grep -e io-autotune
 sed -i 's/io_autotune.so.*/io_autotune_stub.so/' /etc/slurm/p.conf
 sbatch --help 2>&1 | grep -e io-autotune
 """)
-    assert said.count("0.2.0") == 4 or re.findall(r"io-autotune\S* \d+\.\d+\.\d+", said), said
+    versions = re.findall(r"^io-autotune\S* (\S+)$", said, re.MULTILINE)
+    assert versions == [released((TREE / "Cargo.toml").read_text(encoding="utf-8"))] * 4, said
     assert "configuration right" in said
     assert "usage: io-autotune-report" in said
     assert "fitted True True" in said

@@ -39,7 +39,7 @@ class Source:
     commit: str
     """It has tracked files as they are now, committed or not."""
     version: str
-    """``0.2.0`` at the tag of that name, else ``0.2.0+gitN.HASH`` after N commits."""
+    """``0.3.0`` at the tag of that name, else ``0.3.0+gitN.HASH`` after N commits."""
     time: int
     """Of the last commit, in seconds since 1970: the only time that packages have."""
 
@@ -89,11 +89,11 @@ def at(commit: str) -> Source:
     whole = _git("rev-parse", f"{commit}^{{commit}}")
     count = _git("rev-list", "--count", whole)
     time = int(_git("show", "--no-patch", "--format=%ct", whole))
-    released = _released(_git("show", f"{whole}:Cargo.toml"))
-    return Source(whole, f"{released}+git{count}.{whole[:7]}", time)
+    version = released(_git("show", f"{whole}:Cargo.toml"))
+    return Source(whole, f"{version}+git{count}.{whole[:7]}", time)
 
 
-def _released(cargo: str) -> str:
+def released(cargo: str) -> str:
     """Return the version that a tree's Cargo.toml names."""
     version: str = tomllib.loads(cargo)["workspace"]["package"]["version"]
     return version
@@ -103,7 +103,7 @@ def current() -> Source:
     """Return the tree as it is: tracked files, with changes that are not committed yet."""
     head = _git("rev-parse", "HEAD")
     changed = _git("stash", "create")
-    version = _released((TREE / "Cargo.toml").read_text(encoding="utf-8"))
+    version = released((TREE / "Cargo.toml").read_text(encoding="utf-8"))
     tagged = version in _git("tag", "--points-at", "HEAD").splitlines()
     if changed or not tagged:
         count = _git("rev-list", "--count", "HEAD")
