@@ -3,8 +3,9 @@
 //!
 //! A blind walk pays for every second move and never ends. Here a setting is tried beside the best
 //! known one and compared with it, as far as noise allows; noise is measured where a setting is seen
-//! twice. A setting that brings less than the default is left after one period, and what lies beyond
-//! a worse one is not tried. When a known setting suddenly brings something else, twice, the work is
+//! twice. Only what looked better is looked at again, and taken once it is better by a standard error:
+//! a mistake is seen soon, since the best is what is set. A setting that brings less than the default
+//! is left after one period, and what lies beyond a worse one is not tried. When a known setting suddenly brings something else, twice, the work is
 //! another one: if it was met before, its best is set at once, else it is learnt anew, from the
 //! default. At rest a neighbour is looked at now and then, as works may look alike at one setting.
 
@@ -41,8 +42,10 @@ const NEAR_FIRST: [(usize, Direction); 4] = [
 /// What is remembered of a setting fades: as if it had been seen so often at most.
 const MEMORY: f64 = 8.0;
 /// After so many periods at rest a neighbour is looked at that is not surely worse: another work may
-/// bring as much at the best known, and more elsewhere.
+/// bring as much at the best known, and more elsewhere. Each look in vain doubles the rest, up to the
+/// most.
 const REST: usize = 6;
+const REST_MOST: usize = 24;
 /// Works that are remembered.
 const WORKS: usize = 8;
 /// The noise before any was seen: as if from so many periods, with this standard deviation.
@@ -74,8 +77,9 @@ struct Work {
     order: [(usize, Direction); 4],
     /// The move that found the best.
     found_by: Option<(usize, Direction)>,
-    /// Periods at rest, and how often a neighbour was looked at since.
+    /// Periods at rest, how many there are until a neighbour is looked at, and how often one was.
     rested: usize,
+    rest: usize,
     looks: usize,
 }
 
@@ -139,6 +143,7 @@ impl Settling {
         self.works[..=place].rotate_right(1);
         let work = self.works.first_mut()?;
         // It may only look like the one that is known.
+        work.rest = REST;
         work.rested = REST;
         Some(work.best.clone())
     }
@@ -160,12 +165,12 @@ impl Settling {
         }
         if set != work.best {
             let gain = tried.mean - best.mean;
-            let error = noise.error(&tried, best);
-            if gain > error.max(WORTH) {
+            if gain > noise.error(&tried, best).max(WORTH) {
                 work.found_by = between(&work.best, set);
                 let former = std::mem::replace(&mut work.best, set.to_vec());
                 work.decided.insert(former);
-            } else if gain + error < WORTH || tried.periods >= PERIODS || tried.mean < floor {
+                work.rest = REST;
+            } else if gain < WORTH || tried.periods >= PERIODS || tried.mean < floor {
                 work.decided.insert(set.to_vec());
             }
             if tried.mean < floor {
@@ -239,6 +244,7 @@ impl Work {
             decided: BTreeSet::new(),
             found_by: None,
             rested: 0,
+            rest: REST,
             looks: 0,
         }
     }
@@ -246,10 +252,11 @@ impl Work {
     /// A neighbour to look at again, each in turn, once there was rest for a while.
     fn look(&mut self, levers: &[Lever], noise: Noise) -> Option<Vec<u64>> {
         self.rested += 1;
-        if self.rested <= REST {
+        if self.rested <= self.rest {
             return None;
         }
         self.rested = 0;
+        self.rest = (2 * self.rest).min(REST_MOST);
         let ways = [Direction::Up, Direction::Down].into_iter();
         let near = ways.flat_map(|way| (0..levers.len()).map(move |lever| (lever, way)));
         let near = near.filter_map(|(lever, way)| self.neighbour(levers, lever, 1, way));
@@ -297,7 +304,7 @@ impl Work {
     /// Whether a setting surely brings less than the best.
     fn is_worse(&self, values: &[u64], noise: Noise) -> bool {
         let both = self.known.get(values).zip(self.known.get(&self.best));
-        both.is_some_and(|(known, best)| best.mean - known.mean > noise.error(known, best))
+        both.is_some_and(|(known, best)| best.mean - known.mean > SURE * noise.error(known, best))
     }
 }
 
@@ -323,9 +330,9 @@ impl Noise {
         (self.squares / self.periods).sqrt()
     }
 
-    /// By how much two settings must differ to differ surely.
+    /// The standard error of a difference.
     fn error(self, one: &Known, other: &Known) -> f64 {
-        SURE * self.deviation() * (1.0 / one.periods + 1.0 / other.periods).sqrt()
+        self.deviation() * (1.0 / one.periods + 1.0 / other.periods).sqrt()
     }
 
     fn is_surprise(self, log: f64, known: &Known) -> bool {
