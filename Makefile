@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -174,7 +174,7 @@ test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
 test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster test accounting
 	@rm -rf $(NIGHTLY_TIMES)
-	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak \
+	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak test-bench \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
 	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 
@@ -238,6 +238,9 @@ $(EMPTY_PLUGIN): tests/bench/empty_plugin.c
 bench: build $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
 	@deploy/install-deps cluster
 	@PYTHONPATH=tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
+
+test-bench: ## Every part of `make bench`, small: that it still measures
+	@$(MAKE) --no-print-directory bench BENCH_ARGS="--rounds 2 --lives 800 --pairs 10" >/dev/null
 
 report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's real history, and of a generated year
 	@deploy/install-deps cluster report

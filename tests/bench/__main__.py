@@ -31,7 +31,7 @@ def main() -> int:
         action="append",
         choices=["lives", "priors", "nodes", "floods", "growth", "memory", "commands"],
     )
-    parser.add_argument("--write", type=Path, help="write the figures into this page too")
+    parser.add_argument("--write", type=Path, help="into this page too, if nothing failed")
     options = parser.parse_args()
     parts: dict[str, Callable[[Place], list[Figure]]] = {
         "lives": lambda place: lives.figures(place, options.rounds, options.lives),
@@ -43,27 +43,40 @@ def main() -> int:
         "commands": lambda place: commands.figures(place, options.pairs),
     }
     cluster = Cluster(options.root, nodes=2, say=_say)
-    found: list[Figure] = []
+    wanted = {name: parts[name] for name in parts if name in (options.only or parts)}
     try:
         cluster.up()
-        place = Place(cluster, BUILD)
-        for name, measure in parts.items():
-            if options.only and name not in options.only:
-                continue
-            _say(f"measuring: {name}")
-            figures = measure(place)
-            _say("\n".join(figure.row() for figure in figures))
-            found += figures
+        found, failed = _measured(Place(cluster, BUILD), wanted)
     except (ClusterError, subprocess.SubprocessError) as error:
-        print(f"bench: {error}", file=sys.stderr)
+        _say(f"bench: {error}")
         return 1
     finally:
         cluster.destroy()
     text = f"{_heading()}\n\n{table(found)}\n"
     print(text)
-    if options.write:
+    if failed:
+        _say(f"bench: not measured: {', '.join(failed)}")
+    elif options.write:
         _write(options.write, text)
-    return 0
+    return 1 if failed else 0
+
+
+def _measured(
+    place: Place, parts: dict[str, Callable[[Place], list[Figure]]]
+) -> tuple[list[Figure], list[str]]:
+    """Return the figures, and the parts that failed: what the others took hours for stays."""
+    found, failed = [], []
+    for name, measure in parts.items():
+        _say(f"measuring: {name}")
+        try:
+            figures = measure(place)
+        except (AssertionError, ClusterError, subprocess.SubprocessError) as error:
+            _say(f"bench: {name}: {error}")
+            failed.append(name)
+        else:
+            _say("\n".join(figure.row() for figure in figures))
+            found += figures
+    return found, failed
 
 
 def _heading() -> str:
