@@ -398,7 +398,8 @@ pub(crate) async fn put_back(
               and other.study_id is not distinct from o.study_id
               and other.owner_uid is not distinct from o.owner_uid
               and other.application is not distinct from o.application
-              and other.accelerator is not distinct from o.accelerator)",
+              and other.accelerator is not distinct from o.accelerator
+              and other.cluster is not distinct from o.cluster)",
         order_id
     )
     .execute(connection)

@@ -144,6 +144,26 @@ async fn what_is_over_is_not_in_force() {
 }
 
 #[tokio::test]
+async fn what_another_cluster_has_ordered_keeps_nothing_from_being_undone() {
+    let database = Database::new().await;
+    let store = database.store(2);
+    let [one, other] = ["one", "other"].map(|cluster| Scope {
+        cluster: Some(cluster.to_owned()),
+        ..Scope::default()
+    });
+    for scope in [&one, &other] {
+        store
+            .order(scope, &Directive::Freeze, None, BY)
+            .await
+            .unwrap();
+    }
+    store.end_order(&one, "freeze", BY).await.unwrap();
+    let ended = last(&store).await;
+    assert_eq!(store.undo(ended, BY).await.unwrap(), Undone::Done);
+    assert_eq!(store.orders(None, None).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_pin_an_unpin_and_an_order_are_undone_once_and_only_as_they_were_left() {
     let database = Database::new().await;
     let store = database.store(2);
