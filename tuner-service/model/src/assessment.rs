@@ -269,6 +269,17 @@ pub enum FindingKind {
     Unreported,
 }
 
+impl FindingKind {
+    /// Whether it keeps jobs of its study from being tuned.
+    #[must_use]
+    pub fn stops_tuning(self) -> bool {
+        match self {
+            Self::Mixed | Self::NothingToWin | Self::Unreported => true,
+            Self::Quarantine | Self::Drift | Self::Ineffective | Self::ElapsedWorse => false,
+        }
+    }
+}
+
 /// A finding: what a person should know of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

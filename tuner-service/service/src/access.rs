@@ -341,7 +341,7 @@ mod tests {
     async fn each_role_may_do_at_each_endpoint_what_the_table_says_and_nothing_else() {
         for role in Role::ALL {
             let (access, caller) = with(role);
-            for endpoint in &ENDPOINTS {
+            for endpoint in ENDPOINTS {
                 let of = |wanted| {
                     let mut grants = endpoint.grants.iter();
                     grants
@@ -407,7 +407,7 @@ mod tests {
     async fn whoever_speaks_for_jobs_or_imports_has_no_quota_where_the_table_grants_it() {
         for role in Role::ALL {
             let (access, caller) = with(role);
-            for endpoint in &ENDPOINTS {
+            for endpoint in ENDPOINTS {
                 let granted = endpoint.grants.iter().any(|(granted, _)| *granted == role);
                 let expected = match role {
                     Role::Node => true,
@@ -499,7 +499,7 @@ mod tests {
     /// The page's rows, written from the table.
     fn page() -> String {
         let mut text = String::new();
-        for endpoint in &ENDPOINTS {
+        for endpoint in ENDPOINTS {
             text.push_str(&format!("| `{} {}` |", endpoint.method, endpoint.path));
             for role in Role::ALL {
                 let mut grants = endpoint.grants.iter();

@@ -160,7 +160,7 @@ const RETENTION: &str =
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 
 /// The table.
-pub(crate) static ENDPOINTS: [Endpoint; 32] = [
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
     get("/v1/accelerators", SITE, NOBODY),
     get("/v1/accelerators/{name}", SITE, NOBODY),
     get("/v1/applications/rules", SITE, NOBODY),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::{Extension, Json};
 use io_autotune_engine::Chosen;
-use io_autotune_model::{FindingKind, Objective};
+use io_autotune_model::Objective;
 use io_autotune_protocol::{
     ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
 };
@@ -157,10 +157,7 @@ fn standing(study: &StudySummary) -> String {
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
     let findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let mut findings = findings.filter(|one| {
-        use FindingKind::{Mixed, NothingToWin, Unreported};
-        matches!(one.kind, Mixed | NothingToWin | Unreported)
-    });
+    let mut findings = findings.filter(|one| one.kind.stops_tuning());
     let standing = match (&study.ordered, findings.next(), &study.gain) {
         (Some(ordered), ..) => ordered.clone(),
         (None, Some(found), _) => found.what.trim_end_matches('.').to_owned(),
