@@ -277,10 +277,6 @@ class Cluster:
         database = f"--dbname={render.DATABASE}"
         return [str(program), *postgres.connect_args(self.paths, remembered), database]
 
-    def database_port(self) -> int:
-        """Return the port that names the socket of the cluster's PostgreSQL."""
-        return self._require_record().ports.postgresql
-
     def _check_ours(self, known: Record | None) -> None:
         """Refuse a directory that was there before: 'destroy' would remove it."""
         # A first 'up' that was interrupted leaves the lock, but perhaps no record.

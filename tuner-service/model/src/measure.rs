@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::words;
+
 /// A measure that nodes collect. It adds up: over a node's steps, and over a run's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
@@ -51,65 +53,38 @@ pub enum Measure {
     FuseMounts,
 }
 
+words!(Measure, "measure",
+    Steps => "measured_steps",
+    AskedRead => "asked_read_bytes",
+    AskedWritten => "asked_written_bytes",
+    ReadCalls => "read_calls",
+    WriteCalls => "write_calls",
+    StorageRead => "storage_read_bytes",
+    StorageWritten => "storage_written_bytes",
+    Cancelled => "cancelled_written_bytes",
+    UserSeconds => "user_seconds",
+    SystemSeconds => "system_seconds",
+    MajorFaults => "major_faults",
+    StalledSeconds => "io_stalled_seconds",
+    Waits => "voluntary_switches",
+    GivenWay => "involuntary_switches",
+    DeliveredFiles => "delivered_files",
+    DeliveredFilesRead => "delivered_files_read",
+    ChangeableNodes => "changeable_nodes",
+    LustreMounts => "lustre_mounts",
+    LustreMoved => "lustre_moved_bytes",
+    FuseMounts => "fuse_mounts",
+);
+
 impl Measure {
-    /// All of them.
-    pub const ALL: [Self; 20] = [
-        Self::Steps,
-        Self::AskedRead,
-        Self::AskedWritten,
-        Self::ReadCalls,
-        Self::WriteCalls,
-        Self::StorageRead,
-        Self::StorageWritten,
-        Self::Cancelled,
-        Self::UserSeconds,
-        Self::SystemSeconds,
-        Self::MajorFaults,
-        Self::StalledSeconds,
-        Self::Waits,
-        Self::GivenWay,
-        Self::DeliveredFiles,
-        Self::DeliveredFilesRead,
-        Self::ChangeableNodes,
-        Self::LustreMounts,
-        Self::LustreMoved,
-        Self::FuseMounts,
-    ];
-
-    /// Its name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Steps => "measured_steps",
-            Self::AskedRead => "asked_read_bytes",
-            Self::AskedWritten => "asked_written_bytes",
-            Self::ReadCalls => "read_calls",
-            Self::WriteCalls => "write_calls",
-            Self::StorageRead => "storage_read_bytes",
-            Self::StorageWritten => "storage_written_bytes",
-            Self::Cancelled => "cancelled_written_bytes",
-            Self::UserSeconds => "user_seconds",
-            Self::SystemSeconds => "system_seconds",
-            Self::MajorFaults => "major_faults",
-            Self::StalledSeconds => "io_stalled_seconds",
-            Self::Waits => "voluntary_switches",
-            Self::GivenWay => "involuntary_switches",
-            Self::DeliveredFiles => "delivered_files",
-            Self::DeliveredFilesRead => "delivered_files_read",
-            Self::ChangeableNodes => "changeable_nodes",
-            Self::LustreMounts => "lustre_mounts",
-            Self::LustreMoved => "lustre_moved_bytes",
-            Self::FuseMounts => "fuse_mounts",
-        }
-    }
-
     /// The measure of this name; `None`: nodes collect none.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
+        Self::ALL.iter().copied().find(|one| one.as_str() == name)
     }
 
     /// Its number; zero where there is none.
     pub fn of(self, measures: &BTreeMap<String, f64>) -> f64 {
-        measures.get(self.name()).copied().unwrap_or_default()
+        measures.get(self.as_str()).copied().unwrap_or_default()
     }
 }
 
@@ -127,8 +102,8 @@ mod tests {
 
     #[test]
     fn names_are_different_and_a_history_has_room_for_all() {
-        for (place, one) in Measure::ALL.into_iter().enumerate() {
-            assert_eq!(Measure::named(one.name()), Some(one));
+        for (place, &one) in Measure::ALL.iter().enumerate() {
+            assert_eq!(Measure::named(one.as_str()), Some(one));
             assert!(!Measure::ALL[..place].contains(&one), "{one:?} is twice");
         }
         assert!(Measure::ALL.len() <= MOST_MEASURES);

@@ -19,6 +19,16 @@ pub fn seconds(value: f64) -> String {
     format!("{text} s")
 }
 
+/// Names with commas between them, at most so many.
+pub fn listed(names: &[impl AsRef<str>], most: usize) -> String {
+    let (shown, others) = names.split_at(names.len().min(most));
+    let shown = shown.iter().map(AsRef::as_ref).collect::<Vec<_>>();
+    match others.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 pub(crate) fn different(
     f: &mut fmt::Formatter<'_>,
     cv: f64,
@@ -49,6 +59,12 @@ pub(crate) fn different(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_are_named_by_a_few() {
+        assert_eq!(listed(&["a", "b"], 2), "a, b");
+        assert_eq!(listed(&["a"; 4], 2), "a, a and 2 more");
+    }
 
     #[test]
     fn seconds_are_short() {

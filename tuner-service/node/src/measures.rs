@@ -122,7 +122,7 @@ pub(crate) fn of_files(
     ]
     .into_iter()
     .filter(|(_, number)| *number > 0.0)
-    .map(|(measure, number)| (measure.name().to_owned(), number))
+    .map(|(measure, number)| (measure.as_str().to_owned(), number))
     .collect()
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn of_node(
     ]
     .into_iter()
     .filter(|(_, number)| *number > 0.0)
-    .map(|(measure, number)| (measure.name().to_owned(), number))
+    .map(|(measure, number)| (measure.as_str().to_owned(), number))
     .collect()
 }
 
@@ -213,7 +213,7 @@ impl Sum {
             .map(|(measure, sum, many)| {
                 #[expect(clippy::cast_precision_loss, reason = "exact to 53 bits")]
                 let value = (sum as f64 / many).min(LARGEST_MEASURE);
-                (measure.name().to_owned(), value)
+                (measure.as_str().to_owned(), value)
             })
             .collect()
     }

@@ -22,7 +22,7 @@ const SNAPSHOT_AGE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Admissions<S> {
-    admissions: Mutex<HashMap<Key, Weak<Admission<S>>>>,
+    admissions: Mutex<HashMap<StudyKey, Weak<Admission<S>>>>,
 }
 
 impl<S> Default for Admissions<S> {
@@ -33,19 +33,6 @@ impl<S> Default for Admissions<S> {
     }
 }
 
-type Key = (String, u32, String, String, Vec<(String, String)>);
-
-fn key(study: &StudyKey) -> Key {
-    let context = study.context.iter();
-    (
-        study.cluster.clone(),
-        study.owner_uid,
-        study.application.clone(),
-        study.accelerator.clone(),
-        context.map(|(k, v)| (k.clone(), v.clone())).collect(),
-    )
-}
-
 impl<S> Admissions<S> {
     /// The study's admission, shared by all who ask while it is in use.
     pub(crate) fn of(&self, study: &StudyKey) -> Arc<Admission<S>> {
@@ -53,7 +40,11 @@ impl<S> Admissions<S> {
             .admissions
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let key = key(study);
+        // Whether the login name is known makes no other study.
+        let key = StudyKey {
+            owner_name: None,
+            ..study.clone()
+        };
         if let Some(admission) = admissions.get(&key).and_then(Weak::upgrade) {
             return admission;
         }

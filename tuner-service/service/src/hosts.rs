@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use io_autotune_model::text::listed;
 use io_autotune_protocol::{Check, NodeState, PluginOnNodes};
 use jiff::Timestamp;
 
@@ -109,12 +110,13 @@ impl Hosts {
             ),
             [most, others @ ..] => {
                 let others = others.iter().flat_map(|plugin| plugin.nodes.iter());
+                let others: Vec<&String> = others.collect();
                 Check::failed(
                     NAME,
                     format!(
                         "other arguments than on {}: {}",
                         nodes(most.nodes.len()),
-                        named(others.map(String::as_str))
+                        listed(&others, NAMED)
                     ),
                     format!(
                         "write the same line in plugstack.conf on all hosts; most nodes have: {}",
@@ -139,7 +141,7 @@ fn versions(known: &BTreeMap<String, Host>) -> Check {
     }
     Check::warning(
         NAME,
-        format!("another version than {here}: {}", named(others.into_iter())),
+        format!("another version than {here}: {}", listed(&others, NAMED)),
         "upgrade io-autotune-node and the plugin there",
     )
 }
@@ -157,10 +159,7 @@ fn clocks(known: &BTreeMap<String, Host>) -> Check {
     }
     Check::failed(
         NAME,
-        format!(
-            "off the service's: {}",
-            named(off.iter().map(String::as_str))
-        ),
+        format!("off the service's: {}", listed(&off, NAMED)),
         "let chrony or ntpd set the clock on these nodes and on the service's host: `chronyc tracking`",
     )
 }
@@ -175,10 +174,7 @@ fn spools(known: &BTreeMap<String, Host>) -> Check {
     if !broken.is_empty() {
         return Check::failed(
             NAME,
-            format!(
-                "cannot be used: {}",
-                named(broken.iter().map(String::as_str))
-            ),
+            format!("cannot be used: {}", listed(&broken, NAMED)),
             "make the directory (plugstack.conf, spool_dir) root's, mode 0700, on a disk with room: \
              until then a report that the service does not take at once may be lost",
         );
@@ -203,10 +199,7 @@ fn spools(known: &BTreeMap<String, Host>) -> Check {
     }
     Check::warning(
         NAME,
-        format!(
-            "reports are stuck: {}",
-            named(stuck.iter().map(String::as_str))
-        ),
+        format!("reports are stuck: {}", listed(&stuck, NAMED)),
         "there, `systemctl enable --now io-autotune-flush.timer`; `io-autotune-node flush` says what is in the way, \
          and the service's log why it refuses",
     )
@@ -216,15 +209,6 @@ fn nodes(count: usize) -> String {
     match count {
         1 => "1 node".to_owned(),
         more => format!("{more} nodes"),
-    }
-}
-
-fn named<'a>(all: impl Iterator<Item = &'a str>) -> String {
-    let all: Vec<&str> = all.collect();
-    let shown = all.len().min(NAMED);
-    match all.len() - shown {
-        0 => all.join(", "),
-        more => format!("{} and {more} more", all[..shown].join(", ")),
     }
 }
 
@@ -331,11 +315,5 @@ mod tests {
             hosts.hear(&node.to_string(), state(1000), at(1000));
         }
         assert_eq!(hosts.recent(at(1000)).len(), MOST);
-    }
-
-    #[test]
-    fn many_are_named_by_a_few() {
-        assert_eq!(named(["a", "b"].into_iter()), "a, b");
-        assert_eq!(named(["a"; 7].into_iter()), "a, a, a, a, a and 2 more");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use io_autotune_model::text::listed;
 use io_autotune_model::{
     MPI_IO_READ, MPI_IO_WRITTEN, Measure, ObservedValue, is_of_the_longest_node,
 };
@@ -225,7 +226,7 @@ impl Reports {
         let fewest = self.bodies().map(|report| report.job.nodes).min()?;
         (self.of.len() > fewest as usize).then(|| {
             let names: Vec<&str> = self.of.keys().map(String::as_str).collect();
-            format!("{} reported a job of {fewest} nodes", listed(&names))
+            format!("{} reported a job of {fewest} nodes", listed(&names, 4))
         })
     }
 
@@ -283,14 +284,6 @@ pub(crate) fn merge_stored(report: &Value) -> MergedRun {
     let mut reports = Reports::default();
     reports.add(report, None);
     reports.merged()
-}
-
-fn listed(names: &[&str]) -> String {
-    const SHOWN: usize = 4;
-    match names.len().checked_sub(SHOWN) {
-        None | Some(0) => names.join(", "),
-        Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),
-    }
 }
 
 /// What was applied, if the nodes agree.
@@ -616,8 +609,8 @@ mod tests {
     fn what_nodes_collect_is_added_up_and_another_measure_is_the_first_nodes() {
         let of = |node: &str, steps: f64, bytes: f64, merit: f64| {
             let measures = [
-                (Measure::Steps.name(), steps),
-                (Measure::AskedWritten.name(), bytes),
+                (Measure::Steps.as_str(), steps),
+                (Measure::AskedWritten.as_str(), bytes),
                 ("merit", merit),
             ];
             let steps = [step(0, 2, 3), step(1, 2, 3)];
@@ -649,9 +642,9 @@ mod tests {
             let nodes = u32::try_from(values.len()).unwrap();
             let of = |values: &[f64]| {
                 let reports: Vec<_> = values.iter().enumerate().map(|(node, value)| {
-                    let all = Measure::ALL.map(|one| (one.name(), *value));
-                    let known = [(Measure::Steps.name(), 1.0), ("merit", *value)];
-                    let all: Vec<_> = all.into_iter().chain(known).collect();
+                    let all = Measure::ALL.iter().map(|one| (one.as_str(), *value));
+                    let known = [(Measure::Steps.as_str(), 1.0), ("merit", *value)];
+                    let all: Vec<_> = all.chain(known).collect();
                     measured(report(&format!("n{node:02}"), nodes, Applied::Default, &[step(0, nodes, 3)]), &all)
                 }).collect();
                 merge(&reports).measures

@@ -115,7 +115,7 @@ mod tests {
                 (Measure::DeliveredFiles, 1.0),
                 (Measure::DeliveredFilesRead, f64::from(u8::from(run < read))),
             ];
-            let measures = measures.map(|(measure, value)| (measure.name().to_owned(), value));
+            let measures = measures.map(|(measure, value)| (measure.as_str().to_owned(), value));
             default.record_measures(&BTreeMap::from(measures));
         }
         let mut history = History::default();

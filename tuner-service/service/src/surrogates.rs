@@ -1,9 +1,8 @@
 //! The surrogates of the most recently used epochs, and of what others have learnt.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashlink::LruCache;
 use io_autotune_engine::{SharedSource, Source, SurrogateCache};
 use io_autotune_store::Learnt;
 use serde::Deserialize;
@@ -14,56 +13,12 @@ const MOST: usize = 128;
 /// Sources to keep, at up to about 150 KB each with their surrogates.
 const MOST_SOURCES: usize = 128;
 
-/// A surrogate and its last use, by epoch. [`SurrogateCache`] checks its own validity, so nothing
-/// has to be dropped when a study changes. A source is read anew when what was learnt is another.
-#[derive(Debug, Default)]
-pub(crate) struct SurrogateCaches {
-    epochs: Mutex<Kept<i64, Arc<SurrogateCache>>>,
-    sources: Mutex<Kept<i64, Read>>,
-}
-
+/// [`SurrogateCache`] checks its own validity, so nothing has to be dropped when a study changes. A
+/// source is read anew when what was learnt is another.
 #[derive(Debug)]
-struct Kept<K, V> {
-    asked: u64,
-    all: HashMap<K, (u64, V)>,
-}
-
-impl<K, V> Default for Kept<K, V> {
-    fn default() -> Self {
-        Self {
-            asked: 0,
-            all: HashMap::new(),
-        }
-    }
-}
-
-impl<K: Copy + Eq + Hash, V: Clone> Kept<K, V> {
-    /// What is kept of a key and still holds, or is made for it; then the one that was asked for
-    /// longest ago goes.
-    fn of(
-        &mut self,
-        key: K,
-        most: usize,
-        holds: impl FnOnce(&V) -> bool,
-        make: impl FnOnce() -> V,
-    ) -> V {
-        self.asked += 1;
-        let asked = self.asked;
-        let known = self.all.get_mut(&key);
-        if let Some((last, value)) = known.filter(|(_, value)| holds(value)) {
-            *last = asked;
-            return value.clone();
-        }
-        if self.all.len() >= most {
-            let oldest = self.all.iter().min_by_key(|(_, (last, _))| *last);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
-                self.all.remove(&oldest);
-            }
-        }
-        let value = make();
-        self.all.insert(key, (asked, value.clone()));
-        value
-    }
+pub(crate) struct SurrogateCaches {
+    epochs: Mutex<LruCache<i64, Arc<SurrogateCache>>>,
+    sources: Mutex<LruCache<i64, Read>>,
 }
 
 /// What was learnt, and what it was read as.
@@ -75,17 +30,37 @@ pub(crate) fn read(learnt: &Learnt) -> Option<Arc<SharedSource>> {
     Some(Arc::new(source.into()))
 }
 
+impl Default for SurrogateCaches {
+    fn default() -> Self {
+        Self {
+            epochs: Mutex::new(LruCache::new(MOST)),
+            sources: Mutex::new(LruCache::new(MOST_SOURCES)),
+        }
+    }
+}
+
 impl SurrogateCaches {
     pub(crate) fn of(&self, epoch_id: i64) -> Arc<SurrogateCache> {
-        locked(&self.epochs).of(epoch_id, MOST, |_| true, Arc::default)
+        let mut epochs = locked(&self.epochs);
+        if let Some(known) = epochs.get(&epoch_id) {
+            return Arc::clone(known);
+        }
+        let new = Arc::<SurrogateCache>::default();
+        epochs.insert(epoch_id, Arc::clone(&new));
+        new
     }
 
     /// What another study has learnt, read once; none where it cannot be read.
     pub(crate) fn source(&self, learnt: &Arc<Learnt>) -> Option<Arc<SharedSource>> {
-        let holds = |(of, _): &Read| Arc::ptr_eq(of, learnt) || of == learnt;
-        let make = || (Arc::clone(learnt), read(learnt));
         let mut sources = locked(&self.sources);
-        sources.of(learnt.epoch_id, MOST_SOURCES, holds, make).1
+        if let Some((of, read)) = sources.get(&learnt.epoch_id)
+            && (Arc::ptr_eq(of, learnt) || of == learnt)
+        {
+            return read.clone();
+        }
+        let read = read(learnt);
+        sources.insert(learnt.epoch_id, (Arc::clone(learnt), read.clone()));
+        read
     }
 }
 
@@ -107,7 +82,7 @@ mod tests {
                 assert!(Arc::ptr_eq(&first, &epochs.of(0)));
             }
         }
-        assert_eq!(epochs.epochs.lock().unwrap().all.len(), MOST);
+        assert_eq!(epochs.epochs.lock().unwrap().len(), MOST);
         assert!(Arc::ptr_eq(&first, &epochs.of(0)));
         let second = epochs.of(2);
         for epoch_id in 1000..1000 + MOST as i64 {

@@ -27,6 +27,19 @@ pub struct Inheritance {
 }
 
 impl Store {
+    /// The latest counted runs of an epoch's settled phase, at most so many, in order of start:
+    /// control runs and runs of the recommendation. Leaves out runs that did not get what they were
+    /// given.
+    pub async fn settled_runs(
+        &self,
+        epoch_id: i64,
+        most: usize,
+    ) -> Result<Vec<SettledRun>, StoreError> {
+        const NAME: &str = "settled_runs";
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        settled_runs(&mut connection, NAME, epoch_id, most).await
+    }
+
     /// Looks for drift in a study's current epoch after judgements, and opens the next epoch if
     /// there is any. Returns its number and the drift. `None` without looking: no run is of a
     /// settled phase, the runs' epoch is not current, or the study is pinned.
@@ -57,7 +70,7 @@ impl Store {
             return Ok(None);
         };
         let mut connection = self.pool.acquire().await.named(NAME)?;
-        let runs = settled_runs(&mut connection, NAME, watched.epoch_id).await?;
+        let runs = settled_runs(&mut connection, NAME, watched.epoch_id, DRIFT_RUNS).await?;
         drop(connection);
         if detect(&runs).is_none() {
             return Ok(None);
@@ -68,7 +81,7 @@ impl Store {
         if state.epoch_id != watched.epoch_id || state.pin.is_some() {
             return Ok(None);
         }
-        let runs = settled_runs(&mut transaction, NAME, state.epoch_id).await?;
+        let runs = settled_runs(&mut transaction, NAME, state.epoch_id, DRIFT_RUNS).await?;
         let Some(drift) = detect(&runs) else {
             return Ok(None);
         };
@@ -87,14 +100,13 @@ impl Store {
     }
 }
 
-/// The latest counted runs of an epoch's settled phase, in order of start: control runs and runs of
-/// the recommendation. Leaves out runs that did not get what they were given.
 async fn settled_runs(
     connection: &mut PgConnection,
     name: &'static str,
     epoch_id: i64,
+    most: usize,
 ) -> Result<Vec<SettledRun>, StoreError> {
-    let most = i64::try_from(DRIFT_RUNS).unwrap_or(i64::MAX);
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
     let rows = sqlx::query!(
         r#"select r.id, r.role, j.elapsed as "elapsed!", e.objective,
                   j.measures as "measures: Json<BTreeMap<String, f64>>"

@@ -68,4 +68,4 @@ pub use transfer::{
     Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
     VERSION as EXPORT_VERSION, check_header,
 };
-pub use views::{ComparedRun, RunFilter, RunRow, StudyFilter, StudyRow};
+pub use views::{RunFilter, RunRow, StudyFilter, StudyRow};

@@ -3,11 +3,9 @@
 mod matching;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use io_autotune_model::Outcome;
+use io_autotune_model::{Outcome, words};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -28,35 +26,7 @@ pub enum Source {
     Jobcomp,
 }
 
-impl Source {
-    /// All sources.
-    pub const ALL: [Self; 3] = [Self::Squeue, Self::Sacct, Self::Jobcomp];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Squeue => "squeue",
-            Self::Sacct => "sacct",
-            Self::Jobcomp => "jobcomp",
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Source {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let named = |source: &Self| source.as_str() == name;
-        Self::ALL.into_iter().find(named).ok_or(())
-    }
-}
+words!(Source, "source", Squeue => "squeue", Sacct => "sacct", Jobcomp => "jobcomp");
 
 /// What [`Store::record_outcomes`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use sqlx::types::Json;
 use crate::accounts::{Coordinated, Visible};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::{JobKey, number, objective, timestamp, value, word};
+use crate::records::{JobKey, number, objective, timestamp, word};
 
 /// Selects studies. `None` selects all.
 #[derive(Clone, Debug, Default)]
@@ -182,17 +182,6 @@ pub struct RunRow {
     pub finished_at: Option<Timestamp>,
 }
 
-/// A counted run in a comparison.
-#[derive(Clone, Copy, Debug)]
-pub struct ComparedRun {
-    /// The study's phase at the start.
-    pub phase: Phase,
-    /// The run's role in the phase.
-    pub role: Role,
-    /// Seconds.
-    pub elapsed: f64,
-}
-
 impl Store {
     /// Studies, ordered by application, owner, accelerator and id.
     pub async fn studies(&self, filter: &StudyFilter) -> Result<Vec<StudyRow>, StoreError> {
@@ -273,45 +262,6 @@ impl Store {
                     in_flight: row.in_flight,
                     lately: row.lately,
                     pin,
-                })
-            })
-            .collect()
-    }
-
-    /// Counted runs of an epoch for comparisons, newest first: runs of the default by intent, and
-    /// of the recommendation after settling. Leaves out runs that did not get what they were given.
-    pub async fn compared_runs(
-        &self,
-        epoch_id: i64,
-        limit: i64,
-    ) -> Result<Vec<ComparedRun>, StoreError> {
-        const NAME: &str = "compared_runs";
-        let rows = sqlx::query!(
-            r#"select r.phase, r.role, j.elapsed as "elapsed!", e.objective,
-                      j.measures as "measures: Json<BTreeMap<String, f64>>"
-               from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
-               join epochs e on e.id = r.epoch_id
-               where r.epoch_id = $1 and r.state = 'counted'
-                 and r.role in ('baseline', 'control', 'observe', 'settled')
-                 and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - '{watch,watch_directives,read_back}'::text[], '$.*[*]'))
-               order by r.id desc limit $2"#,
-            epoch_id,
-            limit
-        )
-        .fetch_all(&self.pool)
-        .await
-        .named(NAME)?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(ComparedRun {
-                    phase: word(NAME, &row.phase)?,
-                    role: word(NAME, &row.role)?,
-                    elapsed: value(
-                        NAME,
-                        &objective(NAME, &row.objective)?,
-                        row.elapsed,
-                        &row.measures.0,
-                    )?,
                 })
             })
             .collect()

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use io_autotune_model::text::listed;
 use io_autotune_protocol::Check;
 
 const NAME: &str = "spool";
@@ -81,14 +82,14 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
     if !spool.refused.is_empty() {
         lost.push(format!(
             "the service has refused {} for good",
-            named(&spool.refused)
+            listed(&spool.refused, NAMED)
         ));
         fixes.push("the service's log says why: after the cure rename what was refused to .json, or remove it");
     }
     if !spool.unstopped.is_empty() {
         lost.push(format!(
             "commands of the site's have not stopped: {}",
-            named(&spool.unstopped)
+            listed(&spool.unstopped, NAMED)
         ));
         fixes.push("see in the .unstopped files what was started, end it, and remove the files");
     }
@@ -106,15 +107,6 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
         );
     }
     Check::ok(NAME, format!("{directory}: {waiting}"))
-}
-
-fn named(names: &[String]) -> String {
-    let named = names.len().min(NAMED);
-    let more = match names.len() - named {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}{more}", names[..named].join(", "))
 }
 
 /// In its largest unit, rounded down.

@@ -108,7 +108,7 @@ mod tests {
     fn told(values: &[(Measure, f64)]) -> BTreeMap<String, f64> {
         let values = values.iter();
         values
-            .map(|(measure, value)| (measure.name().to_owned(), *value))
+            .map(|(measure, value)| (measure.as_str().to_owned(), *value))
             .collect()
     }
 
@@ -151,7 +151,7 @@ mod tests {
             ]
         );
         let mut stalled = run.clone();
-        stalled.insert(Measure::StalledSeconds.name().to_owned(), 0.091);
+        stalled.insert(Measure::StalledSeconds.as_str().to_owned(), 0.091);
         assert_eq!(
             measures(&stalled, Some(0.5))[3],
             "something stood still for I/O: 0.091 s"

@@ -56,7 +56,7 @@ fn unread(view: &View<'_>, least: u32) -> Option<Stopped> {
         let of = |measure: Measure| {
             known
                 .measures
-                .get(measure.name())
+                .get(measure.as_str())
                 .map_or(0, |one| one.count)
         };
         if of(Measure::DeliveredFilesRead) > 0 {
@@ -83,7 +83,7 @@ fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
         mb_per_second,
     } = stop.little_io;
     let default = view.default_known();
-    let moments = |measure: Measure| default.measures.get(measure.name());
+    let moments = |measure: Measure| default.measures.get(measure.as_str());
     let measured = moments(Measure::Steps).map_or(0, |steps| steps.count);
     // Somebody who names another objective than elapsed knows that it is a part.
     if default.count() < MIN_RUNS || measured < default.count() || beside::is_beside(view) {
@@ -248,7 +248,7 @@ mod tests {
         let mut default = tested(&space, &[0], &[elapsed, elapsed], 0);
         let named = measures
             .iter()
-            .map(|(one, value)| (one.name().to_owned(), *value));
+            .map(|(one, value)| (one.as_str().to_owned(), *value));
         let named = named.collect();
         for _ in 0..measured {
             default.record_measures(&named);

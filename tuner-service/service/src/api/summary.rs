@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
     Chosen, Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization,
-    Phase, Role, Silence, Space, Tested, mean_interval,
+    Phase, Silence, Space, Tested, mean_interval,
 };
-use io_autotune_model::{Assessment, Finding, FindingKind, OTHERS_RATIO, Objective};
+use io_autotune_model::{Assessment, Finding, FindingKind, OTHERS_RATIO, Objective, SettledRun};
 use io_autotune_protocol::{
     BegunFrom, Cleaned, Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
     OrderSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
     SharingSummary, StudyDetail, StudySummary, TestedSummary,
 };
-use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
+use io_autotune_store::{RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ use crate::plain;
 use crate::reader::Reader;
 
 /// Comparisons use the newest runs.
-const COMPARED_RUNS: i64 = 5000;
+const COMPARED_RUNS: usize = 5000;
 
 pub(crate) async fn studies(
     service: &Service,
@@ -60,7 +60,7 @@ async fn study_of(
 ) -> Result<StudySummary, ApiError> {
     let runs = service
         .store
-        .compared_runs(state.epoch_id, COMPARED_RUNS)
+        .settled_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
     let restricted = of_history(state, Cow::Borrowed(&heard.history));
@@ -488,19 +488,14 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn of(runs: &[ComparedRun]) -> Self {
-        let seconds = |wanted: &dyn Fn(&ComparedRun) -> bool| -> Vec<f64> {
-            runs.iter()
-                .filter(|run| wanted(run))
-                .map(|run| run.elapsed)
-                .collect()
+    fn of(runs: &[SettledRun]) -> Self {
+        let (control, tuned): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.control);
+        let seconds = |runs: Vec<&SettledRun>| -> Vec<f64> {
+            runs.into_iter().map(|run| run.elapsed).collect()
         };
-        let settled = |run: &ComparedRun| run.phase == Phase::Settled;
-        let control = seconds(&|run| run.role == Role::Control && settled(run));
-        let tuned = seconds(&|run| run.role == Role::Settled && settled(run));
         Self {
-            control: elapsed(&control),
-            tuned: elapsed(&tuned),
+            control: elapsed(&seconds(control)),
+            tuned: elapsed(&seconds(tuned)),
         }
     }
 }
@@ -655,6 +650,7 @@ pub(crate) fn stored<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
 mod tests {
     use std::sync::Arc;
 
+    use io_autotune_engine::Role;
     use io_autotune_store::JobKey;
     use jiff::Timestamp;
     use serde_json::json;

@@ -251,10 +251,7 @@ fn names<S: Serializer>(sources: &[Source], serializer: S) -> Result<S::Ok, S::E
 fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Source>, D::Error> {
     let mut sources = Vec::new();
     for name in Vec::<String>::deserialize(deserializer)? {
-        let source = name.parse().map_err(|()| {
-            let choices = Source::ALL.map(Source::as_str).join(", ");
-            D::Error::custom(format!("{name:?} is no source: choose of {choices}"))
-        })?;
+        let source = name.parse().map_err(D::Error::custom)?;
         if sources.contains(&source) {
             return Err(D::Error::custom(format!("{name} is named twice")));
         }
@@ -416,7 +413,7 @@ mod tests {
         for (text, expected) in [
             (
                 "sources = [\"sinfo\"]",
-                "\"sinfo\" is no source: choose of squeue, sacct, jobcomp",
+                "\"sinfo\" is not a source: it must be one of squeue, sacct, jobcomp",
             ),
             ("sources = [\"sacct\", \"sacct\"]", "sacct is named twice"),
         ] {

@@ -51,7 +51,7 @@ pub(super) struct Truth {
 ///   last run before its end, unless sacct has another record of that run.
 pub(super) fn claims(records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<Option<i64>> {
     let mut claims: Vec<_> = records.iter().map(|record| claim(record, runs)).collect();
-    for source in Source::ALL {
+    for &source in Source::ALL {
         for (place, run_id) in in_order(source, records, runs) {
             claims[place] = Some(run_id);
         }
@@ -84,7 +84,7 @@ pub(super) fn claims(records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<Option<i6
     });
     if let (Some(run), None) = (unstarted.next(), unstarted.next()) {
         let run_id = run.run_id;
-        for source in Source::ALL {
+        for &source in Source::ALL {
             let mut possible = records.iter().enumerate().filter(|(place, record)| {
                 claims[*place].is_none()
                     && record.source == source

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use io_autotune_model::Assessment;
+use io_autotune_model::text::listed;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -283,16 +284,10 @@ impl<'a> Importer<'a> {
         if existing.is_empty() || self.import.skip_existing {
             return Ok(());
         }
-        let more = existing.len().saturating_sub(NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
-        let named = existing[..existing.len().min(NAMED)].join(", ");
+        let named = listed(&existing, NAMED);
         Err(self.refused(
             "file",
-            format!("these studies exist here, and nothing is added to them: {named}{more}; --skip-existing imports the others"),
+            format!("these studies exist here, and nothing is added to them: {named}; --skip-existing imports the others"),
         ))
     }
 

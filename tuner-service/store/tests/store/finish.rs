@@ -24,8 +24,8 @@ async fn only_run(store: &Store) -> RunRow {
 /// All that nodes collect, with numbers as small, as odd and as large as there are.
 fn collected() -> BTreeMap<String, f64> {
     let values = [1e-6, 0.1 + 0.2, 83_900_653.0, LARGEST_MEASURE];
-    let names = Measure::ALL.map(|one| one.name().to_owned());
-    names.into_iter().zip(values.into_iter().cycle()).collect()
+    let names = Measure::ALL.iter().map(|one| one.as_str().to_owned());
+    names.zip(values.into_iter().cycle()).collect()
 }
 
 #[tokio::test]

@@ -425,11 +425,7 @@ async fn after_a_reset_a_late_finish_counts_in_its_own_epoch_only() {
     .unwrap();
     assert_eq!(cached, [(first.epoch_id, 2)]);
     assert_eq!(
-        store
-            .compared_runs(second.epoch_id, 10)
-            .await
-            .unwrap()
-            .len(),
+        store.settled_runs(second.epoch_id, 10).await.unwrap().len(),
         0
     );
 }

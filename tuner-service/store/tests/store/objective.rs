@@ -108,8 +108,6 @@ async fn more_is_better_where_it_is_maximised_and_a_run_without_it_cannot_count(
         "{refused:?}"
     );
     assert_eq!(state(&store, 1).await.history, known.history);
-    let runs = store.compared_runs(known.epoch_id, 10).await.unwrap();
-    assert!(runs.iter().all(|run| run.elapsed == 0.25));
 }
 
 #[tokio::test]

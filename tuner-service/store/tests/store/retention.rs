@@ -165,7 +165,7 @@ async fn known(store: &Store) -> Vec<String> {
         let state = store.study_state(study_id).await.unwrap();
         known.push(format!("{state:?}"));
         known.push(format!("{:?}", store.assessment(study_id).await.unwrap()));
-        let compared = store.compared_runs(state.epoch_id, 5000).await.unwrap();
+        let compared = store.settled_runs(state.epoch_id, 5000).await.unwrap();
         known.push(format!("{compared:?}"));
         let mut assessing = store.assess(study_id).await.unwrap();
         known.push(format!("{:?}", assessing.evidence().await.unwrap()));

@@ -34,13 +34,13 @@ fn look(choice: &Choice, candidate: &Candidate, stop: &Stop) -> Result<String, S
     let Some(used_if) = candidate.used_if else {
         return Err("no measure shows whether jobs use it".to_owned());
     };
-    let measured = choice.measures.get(Measure::Steps.name());
+    let measured = choice.measures.get(Measure::Steps.as_str());
     if choice.runs == 0 || measured.is_none_or(|steps| steps.count < choice.runs) {
         return Err("not every run was measured".to_owned());
     }
     // Of a typical run. A run in which it was zero makes it no larger.
     let of = |measure: Measure| {
-        let known = choice.measures.get(measure.name());
+        let known = choice.measures.get(measure.as_str());
         known
             .filter(|known| 2 * known.count > choice.runs)
             .map_or(0.0, |known| known.mean.exponential())
@@ -113,7 +113,7 @@ mod tests {
         let mut known: BTreeMap<String, Moments> = BTreeMap::new();
         for _ in 0..4 {
             for (measure, value) in measures {
-                let moments = known.entry(measure.name().to_owned()).or_default();
+                let moments = known.entry(measure.as_str().to_owned()).or_default();
                 moments.push(value.logarithm()).unwrap();
             }
         }

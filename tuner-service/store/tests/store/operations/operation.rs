@@ -91,7 +91,7 @@ impl Operation {
     /// What one of the sources says of a job's first launch.
     fn outcome(random: &mut Random, job_id: u32) -> Self {
         let outcomes = ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "TIMEOUT"];
-        let source = *random.of(&Source::ALL);
+        let source = *random.of(Source::ALL);
         let outcome = match *random.of(&outcomes) {
             "FAILED" if job_id.is_multiple_of(2) => "OUT_OF_MEMORY",
             outcome => outcome,

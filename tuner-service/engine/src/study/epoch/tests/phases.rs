@@ -40,7 +40,7 @@ fn where_io_cannot_matter_a_study_settles_on_the_default_after_its_baseline() {
             (Measure::AskedWritten, bytes),
             (Measure::WriteCalls, 100.0),
         ];
-        let numbers = numbers.map(|(one, value)| (one.name().to_owned(), value));
+        let numbers = numbers.map(|(one, value)| (one.as_str().to_owned(), value));
         for _ in 0..runs {
             default.record_measures(&BTreeMap::from(numbers.clone()));
         }
@@ -60,7 +60,7 @@ fn where_io_cannot_matter_a_study_settles_on_the_default_after_its_baseline() {
 
 /// What the runs of other parametrizations than the default were given, and read of it.
 fn files(tested: &mut Tested, given: u64, read: u64) {
-    let one = |measure: Measure| BTreeMap::from([(measure.name().to_owned(), 1.0)]);
+    let one = |measure: Measure| BTreeMap::from([(measure.as_str().to_owned(), 1.0)]);
     for _ in 0..given {
         tested.record_measures(&one(Measure::DeliveredFiles));
     }
