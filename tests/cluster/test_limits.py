@@ -62,8 +62,8 @@ def with_a_design(site: Site) -> Iterator[None]:
 @pytest.mark.usefixtures("with_a_design")
 def test_what_fails_where_the_default_does_not_is_quarantined(site: Site) -> None:
     app = "limits-quarantine"
-    # Of jobs of some milliseconds one takes three times as long as another: what failed once may then
-    # look too slow to run again.
+    # Of jobs of some milliseconds one takes three times as long as another: what failed once may
+    # then look too slow to run again.
     fails_with_hints = 'sleep 0.3; [ -z "${ROMIO_HINTS:-}" ] || ! [ -s "$ROMIO_HINTS" ]'
     failed: dict[str, int] = {}
     while max(failed.values(), default=0) < 2:
