@@ -270,12 +270,14 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// Whether it keeps jobs of its study from being tuned.
+    /// What happens to a study's jobs instead of tuning; none where tuning goes on.
     #[must_use]
-    pub fn stops_tuning(self) -> bool {
+    pub fn instead_of_tuning(self) -> Option<&'static str> {
         match self {
-            Self::Mixed | Self::NothingToWin | Self::Unreported => true,
-            Self::Quarantine | Self::Drift | Self::Ineffective | Self::ElapsedWorse => false,
+            Self::Mixed => Some("observed: different work"),
+            Self::NothingToWin => Some("nothing to win"),
+            Self::Unreported => Some("waits: no run has told its objective"),
+            Self::Quarantine | Self::Drift | Self::Ineffective | Self::ElapsedWorse => None,
         }
     }
 }

@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn many_are_named_by_a_few() {
-        assert_eq!(listed(&["a", "b"], 2), "a, b");
-        assert_eq!(listed(&["a"; 4], 2), "a, a and 2 more");
+        assert_eq!(listed(&["a", "b"], 5), "a, b");
+        assert_eq!(listed(&["a"; 5], 5), "a, a, a, a, a");
+        assert_eq!(listed(&["a"; 7], 5), "a, a, a, a, a and 2 more");
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! known one and compared with it, as far as noise allows; noise is measured where a setting is seen
 //! twice. Only what looked better is looked at again, and taken once it is better by a standard error:
 //! a mistake is seen soon, since the best is what is set. A setting that brings less than the default
-//! is left after one period, and what lies beyond a worse one is not tried. When a known setting suddenly brings something else, twice, the work is
-//! another one: if it was met before, its best is set at once, else it is learnt anew, from the
-//! default. At rest a neighbour is looked at now and then, as works may look alike at one setting.
+//! is left after one period, and what lies beyond a worse one is not tried. When a known setting
+//! suddenly brings something else, twice, the work is another one: if it was met before, its best is
+//! set at once, else it is learnt anew, from the default. At rest a neighbour is looked at now and
+//! then, as works may look alike at one setting, and more rarely each time in vain.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,6 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const BATCH: u32 = io_autotune_protocol::Step::BATCH;
+/// Nodes that a verdict names.
+const NAMED: usize = 4;
 
 /// A run according to all reports so far.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,7 +228,7 @@ impl Reports {
         let fewest = self.bodies().map(|report| report.job.nodes).min()?;
         (self.of.len() > fewest as usize).then(|| {
             let names: Vec<&str> = self.of.keys().map(String::as_str).collect();
-            format!("{} reported a job of {fewest} nodes", listed(&names, 4))
+            format!("{} reported a job of {fewest} nodes", listed(&names, NAMED))
         })
     }
 

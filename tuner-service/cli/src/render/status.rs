@@ -221,19 +221,6 @@ fn has(study: &StudySummary, kind: FindingKind) -> bool {
     findings.any(|finding| finding.kind == kind)
 }
 
-/// What happens instead of tuning, where a finding stops that.
-fn instead(kind: FindingKind) -> Option<&'static str> {
-    match kind {
-        FindingKind::Mixed => Some("observed: different work"),
-        FindingKind::NothingToWin => Some("nothing to win"),
-        FindingKind::Unreported => Some("waits: no run has told its objective"),
-        FindingKind::Quarantine
-        | FindingKind::Drift
-        | FindingKind::Ineffective
-        | FindingKind::ElapsedWorse => None,
-    }
-}
-
 /// What is next, and about when it will be known.
 fn next(study: &StudySummary, screen: &Screen) -> String {
     let gain = study.assessment.as_ref().map(|known| &known.gain);
@@ -255,7 +242,7 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         return "observed: its job name says nothing of the program; submit with --io-autotune=app=NAME".to_owned();
     }
     let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
-    if let Some(why) = findings.find_map(|one| instead(one.kind)) {
+    if let Some(why) = findings.find_map(|one| one.kind.instead_of_tuning()) {
         return why.to_owned();
     }
     let is_proving = study.assessment.as_ref().is_some_and(|one| one.is_proving);

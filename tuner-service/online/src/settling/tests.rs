@@ -89,6 +89,29 @@ fn another_work_is_learnt_and_a_known_one_recalled() {
 }
 
 #[test]
+fn where_nothing_matters_each_neighbour_is_seen_once_and_then_ever_more_rarely() {
+    let (mut policy, mut set) = new();
+    let mut set_in = Vec::new();
+    for _ in 0..120 {
+        set_in.push(set.clone());
+        if let Some(action) = policy.act(Some(&period(1e9)), &set) {
+            set = action.values;
+        }
+    }
+    let away = (0..set_in.len()).filter(|place| set_in[*place] != DEFAULT);
+    let away: Vec<usize> = away.collect();
+    // One and two steps of two levers, up and down.
+    let first: BTreeSet<&Vec<u64>> = away[..8].iter().map(|place| &set_in[*place]).collect();
+    assert_eq!((away[7], first.len()), (8, 8), "{set_in:?}");
+    let rests = away[7..].windows(2).map(|pair| pair[1] - pair[0] - 1);
+    let most = REST_MOST + 1;
+    assert_eq!(
+        rests.collect::<Vec<_>>(),
+        [REST + 1, 2 * REST + 1, most, most, most]
+    );
+}
+
+#[test]
 fn a_work_that_only_looks_like_the_one_at_rest_is_noticed() {
     // The first lever does nothing; the second up to 8, and in the other work without end.
     let capped = |set: &[u64]| 1e8 * set[1].min(8) as f64;

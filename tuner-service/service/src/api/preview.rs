@@ -157,7 +157,7 @@ fn standing(study: &StudySummary) -> String {
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
     let findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let mut findings = findings.filter(|one| one.kind.stops_tuning());
+    let mut findings = findings.filter(|one| one.kind.instead_of_tuning().is_some());
     let standing = match (&study.ordered, findings.next(), &study.gain) {
         (Some(ordered), ..) => ordered.clone(),
         (None, Some(found), _) => found.what.trim_end_matches('.').to_owned(),

@@ -489,13 +489,13 @@ struct Comparison {
 
 impl Comparison {
     fn of(runs: &[SettledRun]) -> Self {
-        let (control, tuned): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.control);
-        let seconds = |runs: Vec<&SettledRun>| -> Vec<f64> {
-            runs.into_iter().map(|run| run.elapsed).collect()
+        let of = |control| {
+            let runs = runs.iter().filter(|run| run.control == control);
+            elapsed(&runs.map(|run| run.elapsed).collect::<Vec<f64>>())
         };
         Self {
-            control: elapsed(&seconds(control)),
-            tuned: elapsed(&seconds(tuned)),
+            control: of(true),
+            tuned: of(false),
         }
     }
 }

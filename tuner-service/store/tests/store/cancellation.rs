@@ -189,11 +189,11 @@ async fn many_deadlines_at_once_do_not_wear_out_the_pool() {
 
     // All four connections still work, at once.
     let mut starting = tokio::task::JoinSet::new();
-    for job_id in 1001..=1004 {
+    for job_id in 1001..=1032 {
         let store = store.clone();
         starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await.run_id });
     }
-    assert_eq!(starting.join_all().await.len(), 4);
+    assert_eq!(starting.join_all().await.len(), 32);
     let committed = "select count(*) from runs where job_id > 1000";
-    assert_eq!(database.number(committed).await, 4);
+    assert_eq!(database.number(committed).await, 32);
 }

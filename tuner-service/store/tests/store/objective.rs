@@ -108,6 +108,13 @@ async fn more_is_better_where_it_is_maximised_and_a_run_without_it_cannot_count(
         "{refused:?}"
     );
     assert_eq!(state(&store, 1).await.history, known.history);
+    // As if its search had ended: what is compared is by the objective as well.
+    let settle = "update runs set phase = 'settled', role = 'settled' where job_id = 2";
+    let mut connection = database.connect().await;
+    sqlx::query(settle).execute(&mut connection).await.unwrap();
+    let runs = store.settled_runs(known.epoch_id, 10).await.unwrap();
+    let seconds: Vec<f64> = runs.iter().map(|run| run.elapsed).collect();
+    assert_eq!(seconds, [0.25]);
 }
 
 #[tokio::test]
