@@ -280,6 +280,7 @@ FindingKind = Literal[
     "nothing_to_win",
     "elapsed_worse",
     "unreported",
+    "other",
     "waste",
     "already_best",
     "quiet",

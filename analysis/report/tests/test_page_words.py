@@ -7,24 +7,21 @@ import math
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import pytest
 import sample_report
 from io_autotune_report.document import FindingKind, Gain, NodeHours, Noise, Verdict
-from io_autotune_report.load.assessment import Found
 from io_autotune_report.render.page import words
 
 SPACE = words.NBSP
 FASTER = Gain("faster", "Told.", 0.142, 0.101, 0.187, 0.95, 1234, 56, 0.05, None)
 
 
-def test_every_kind_of_finding_that_the_service_has_is_read_and_has_a_title() -> None:
+def test_every_kind_of_finding_that_the_service_has_has_a_title() -> None:
     openapi = Path(__file__).resolve().parents[3] / "docs/openapi.json"
     schemas = json.loads(openapi.read_text(encoding="utf-8"))["components"]["schemas"]
-    read = set(get_args(get_type_hints(Found)["kind"]))
-    assert read == set(schemas["FindingKind"]["enum"])
-    assert read < words.KINDS.keys() == set(get_args(FindingKind))
+    assert set(schemas["FindingKind"]["enum"]) < words.KINDS.keys() == set(get_args(FindingKind))
 
 
 def test_a_claim_stands_with_its_interval_its_level_and_its_runs() -> None:

@@ -267,6 +267,9 @@ pub enum FindingKind {
     ElapsedWorse,
     /// No run of the epoch has reported the study's objective.
     Unreported,
+    /// A kind that a newer version brings: the finding's text says what it is.
+    #[serde(other)]
+    Other,
 }
 
 impl FindingKind {
@@ -277,7 +280,11 @@ impl FindingKind {
             Self::Mixed => Some("observed: different work"),
             Self::NothingToWin => Some("nothing to win"),
             Self::Unreported => Some("waits: no run has told its objective"),
-            Self::Quarantine | Self::Drift | Self::Ineffective | Self::ElapsedWorse => None,
+            Self::Quarantine
+            | Self::Drift
+            | Self::Ineffective
+            | Self::ElapsedWorse
+            | Self::Other => None,
         }
     }
 }
@@ -316,5 +323,21 @@ impl std::fmt::Display for ElapsedBeside {
                 "elapsed is not surely longer: {longer:.1} % {ends} by {runs}"
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_of_a_kind_that_only_a_newer_version_knows_is_read_and_keeps_its_text() {
+        let newer = r#"{"kind": "of_next_year", "what": "It is so.", "do": "Look at it."}"#;
+        let found: Finding = serde_json::from_str(newer).unwrap();
+        assert_eq!(
+            (found.kind, &*found.what),
+            (FindingKind::Other, "It is so.")
+        );
+        assert_eq!(found.kind.instead_of_tuning(), None);
     }
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import msgspec
 
@@ -43,15 +42,8 @@ class Effect(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct, frozen=True):
     """What a person should know of a study."""
 
-    kind: Literal[
-        "mixed",
-        "quarantine",
-        "drift",
-        "ineffective",
-        "nothing_to_win",
-        "elapsed_worse",
-        "unreported",
-    ]
+    kind: str
+    """The service's word: a newer service may have more of them."""
     what: str
     action: str = msgspec.field(name="do")
     parametrization: dict[str, str | int | float] | None = None

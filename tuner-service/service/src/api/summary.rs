@@ -410,7 +410,8 @@ fn warnings(
         FindingKind::Ineffective
         | FindingKind::NothingToWin
         | FindingKind::ElapsedWorse
-        | FindingKind::Unreported => Some(format!("{} {}", one.what, one.action)),
+        | FindingKind::Unreported
+        | FindingKind::Other => Some(format!("{} {}", one.what, one.action)),
         // The summary has `quarantined` and `opened` for them.
         FindingKind::Quarantine | FindingKind::Drift => None,
     });

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from io_autotune_report.document import Finding, Study
+from io_autotune_report.document import Finding, FindingKind, Study
 from io_autotune_report.frames import EXPLORING_ROLES, Runs, numbers, words
 from io_autotune_report.load.assessment import Found
 from io_autotune_report.load.parametrizations import key
@@ -62,11 +63,13 @@ def findings(study: Study, found: tuple[Found, ...], search: Explored | None) ->
 def _rendered(study: Study, found: Found) -> Finding:
     # Shown apart from the study's runs, it has to name what it is about.
     under = "" if found.parametrization is None else f"{key(found.parametrization)}: "
-    return _finding(study, found.kind, under + found.what, found.action)
+    known = (kind for kind in get_args(FindingKind) if kind == found.kind)
+    kind: FindingKind = next(known, "other")
+    return _finding(study, kind, under + found.what, found.action)
 
 
-def _finding(study: Study, kind: str, what: str, do: str) -> Finding:
-    return Finding(kind, study.study_id, study.application, what, do)  # type: ignore[arg-type]
+def _finding(study: Study, kind: FindingKind, what: str, do: str) -> Finding:
+    return Finding(kind, study.study_id, study.application, what, do)
 
 
 def _regression(study: Study) -> Iterator[Finding]:
