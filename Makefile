@@ -114,8 +114,8 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 	nice tests/with-postgres tests/describe-queries --check
 	nice tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
-CLUSTERS ?= 3
-test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
+CLUSTERS ?= 4
+test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (4) side by side
 	@deploy/install-deps cluster accounting test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 

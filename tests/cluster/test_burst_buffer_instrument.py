@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clusters import cluster_of_its_own
@@ -110,17 +111,20 @@ def _await_no_buffers(site: Site) -> None:
 def test_a_study_of_the_four_parameters_goes_through_slurms_plugin(site: Site) -> None:
     app = "instrument"
     option = f"--io-autotune=smart-burst-buffer,app={app}"
-    explored = []
-    # Two runs of the default, then the design's points.
-    for _ in range(5):
+    applied: list[Any] = []
+
+    def tuned() -> list[Any]:
+        return [one for one in applied if one["kind"] == "parametrization"]
+
+    # The default first, then the design's points; the default once more after one that lost much.
+    while len(tuned()) < 3 and len(applied) < 12:
         run = site.run(WORKLOAD, option, "--exclusive")
         assert run["state"] == "counted", run["verdict"]
-        explored.append(run)
-    assert [run["applied"]["kind"] for run in explored[:2]] == ["default"] * 2
-    applied = [run["applied"] for run in explored[2:]]
-    assert {one["kind"] for one in applied} == {"parametrization"}, applied
+        applied.append(run["applied"])
+    assert [one["kind"] for one in applied[:2]] == ["default"] * 2
+    assert len(tuned()) == 3, applied
     names = {"workers", "destagers", "cache_gb", "cache_threshold"}
-    assert all(set(one["parametrization"]) == names for one in applied)
+    assert all(set(one["parametrization"]) == names for one in tuned())
 
 
 def test_the_daemon_has_what_the_directives_say(site: Site) -> None:
