@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from devcluster import Cluster, ClusterError, Variant
+from devcluster import Cluster, ClusterError, Variant, command
 from harness import Site
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ STUDY_SETTINGS = (
     "stop.little_io.share=0",
 )
 """So that a study settles within a minute."""
+
+
+def skip_before(series: tuple[int, int], lack: str) -> tuple[int, int]:
+    """Return Slurm's series; skip what needs a later one, by what this one does not have."""
+    version = command.run([command.find("slurmd"), "-V"]).stdout.split()[1]
+    year, month = map(int, version.split(".")[:2])
+    if (year, month) < series:
+        pytest.skip(f"Slurm {version} {lack}")
+    return year, month
 
 
 @contextmanager

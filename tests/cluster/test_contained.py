@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import cluster_of_its_own
+from clusters import cluster_of_its_own, skip_before
 from devcluster import Variant, command, files
 from harness import ALICE, Site, asked, await_true, lines
 
@@ -21,10 +21,7 @@ CONTAINED = {"user_init", "task_post_fork", "task_exit"}
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster with contain_spank, and a plugin that tells where hooks run."""
-    version = command.run([command.find("slurmd"), "-V"]).stdout.split()[1]
-    series = tuple(map(int, version.split(".")[:2]))
-    if series < SINCE:
-        pytest.skip(f"Slurm {version} has no SlurmdParameters=contain_spank")
+    series = skip_before(SINCE, "has no SlurmdParameters=contain_spank")
     namespace = "namespace/linux" if series >= NAMESPACES else "job_container/tmpfs"
     variant = Variant(namespace=namespace, contain_spank=True)
     with cluster_of_its_own(request, "contain_spank", variant=variant) as site:

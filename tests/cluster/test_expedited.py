@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from clusters import VARIANT, cluster_of_its_own
-from devcluster import Variant, command, files
+from clusters import VARIANT, cluster_of_its_own, skip_before
+from devcluster import Variant, files
 from harness import ALICE, ROOT, Job, Json, Site, asked, await_true
 
 SINCE = (25, 11)
@@ -21,9 +21,7 @@ ASKED = "--requeue=expedite"
 @pytest.fixture(scope="module", params=["squeue", "jobcomp"])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster where jobs may ask for it, by each way of Slurm's word."""
-    version = command.run([command.find("slurmd"), "-V"]).stdout.split()[1]
-    if tuple(map(int, version.split(".")[:2])) < SINCE:
-        pytest.skip(f"Slurm {version} has no --requeue=expedite")
+    skip_before(SINCE, "has no --requeue=expedite")
     if VARIANT.get("run_in_job"):
         pytest.skip("with RunInJob the Epilog= is ours")
     source: str = request.param

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from clusters import cluster_of_its_own
-from devcluster import command, files
+from clusters import cluster_of_its_own, skip_before
+from devcluster import files
 from harness import ALICE, Job, Site, asked, await_true, lines
 
 SINCE = (25, 11)
@@ -20,9 +20,7 @@ FORGED = "sBR1JB8J1YM400"
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster whose job ids may come back."""
-    version = command.run([command.find("slurmd"), "-V"]).stdout.split()[1]
-    if tuple(map(int, version.split(".")[:2])) < SINCE:
-        pytest.skip(f"Slurm {version} tells hooks no SLURM_JOB_SLUID")
+    skip_before(SINCE, "tells hooks no SLURM_JOB_SLUID")
     with cluster_of_its_own(request, "launches") as site:
         site.introduce_nodes()
         yield site

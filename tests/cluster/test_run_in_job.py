@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from clusters import cluster_of_its_own
-from devcluster import Variant, command, files
+from clusters import cluster_of_its_own, skip_before
+from devcluster import Variant, files
 from harness import ALICE, Site, asked, await_true, lines
 from mounting import RCLONE, fuse_for_users, rclone
 
@@ -19,9 +19,7 @@ SINCE = (24, 11)
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster with RunInJob."""
-    version = command.run([command.find("slurmd"), "-V"]).stdout.split()[1]
-    if tuple(map(int, version.split(".")[:2])) < SINCE:
-        pytest.skip(f"Slurm {version} has no PrologFlags=RunInJob")
+    skip_before(SINCE, "has no PrologFlags=RunInJob")
     with cluster_of_its_own(request, "RunInJob", variant=Variant(run_in_job=True)) as site:
         site.introduce_nodes()
         yield site
