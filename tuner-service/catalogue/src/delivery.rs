@@ -271,7 +271,7 @@ impl Deliveries {
         let named = policy.parameters().next().unwrap_or_default();
         let parameter = parameters.iter().find(|one| one.get_ref().name == named);
         let is_policy =
-            |value: &str| value == OnlinePolicy::OFF || OnlinePolicy::named(value).is_some();
+            |value: &str| value == OnlinePolicy::OFF || value.parse::<OnlinePolicy>().is_ok();
         let fits = parameter.is_none_or(|parameter| {
             let parameter = parameter.get_ref();
             let mut values = (0..parameter.levels()).filter_map(|level| parameter.value_at(level));
@@ -279,7 +279,8 @@ impl Deliveries {
                 && values.all(|value| is_policy(&value.to_string()))
         });
         if policy.to_string() != format!("{{{named}}}") || !fits {
-            let names = OnlinePolicy::NAMED.map(|(name, _)| name).join(", ");
+            let names: Vec<_> = OnlinePolicy::ALL.iter().map(|one| one.as_str()).collect();
+            let names = names.join(", ");
             let problem = format!(
                 "policy = {:?} must be one parameter, {{NAME}}, with the default off and no other values than {names}",
                 policy.to_string()

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use serde::Deserialize;
 
 /// What an accelerator needs of a job and its nodes.
@@ -14,12 +12,9 @@ pub enum Need {
     BurstBuffer,
 }
 
-impl fmt::Display for Need {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exclusive => "exclusive",
-            Self::Root => "root",
-            Self::BurstBuffer => "burst_buffer",
-        })
-    }
-}
+io_autotune_model::words!(
+    Need, "need",
+    Exclusive => "exclusive",
+    Root => "root",
+    BurstBuffer => "burst_buffer",
+);

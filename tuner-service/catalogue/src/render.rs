@@ -1,7 +1,7 @@
 use io_autotune_model::{Parametrization, SpaceError};
 use io_autotune_protocol::{
     DeliveredCommand, DeliveredDirective, DeliveredFile, DeliveredOnline, DeliveredSetting,
-    DeliveredVariable, Delivery, OnlinePolicy,
+    DeliveredVariable, Delivery,
 };
 
 use crate::delivery::{Deliveries, FileDelivery};
@@ -140,7 +140,7 @@ impl Part {
         }
         if let Some(online) = &self.deliveries.online
             && let Some(name) = online.policy.get_ref().render(parametrization)
-            && let Some(policy) = OnlinePolicy::named(&name)
+            && let Ok(policy) = name.parse()
         {
             let levers = online.levers.get_ref().clone();
             delivery.online = Some(DeliveredOnline { policy, levers });
@@ -167,6 +167,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use io_autotune_model::Value;
+    use io_autotune_protocol::OnlinePolicy;
 
     use super::*;
 

@@ -181,7 +181,7 @@ impl Service {
     pub(crate) async fn runs(&self, wanted: &RunsOf) -> Result<Vec<RunSummary>, CliError> {
         let query = self
             .query_of(&wanted.of)
-            .with("state", wanted.state.map(RunState::word))
+            .with("state", wanted.state.map(RunState::as_str))
             .with("since", wanted.since)
             .with("until", wanted.until);
         // Each page is oldest first.

@@ -17,14 +17,12 @@ pub struct Pin {
     /// The uid that pinned it.
     pub uid: u32,
     /// That user's login name, if known.
-    #[serde(default)]
     pub user: Option<String>,
     /// When it was pinned.
     pub at: Timestamp,
     /// Why.
     pub why: String,
     /// It is in force before; null: until it is unpinned.
-    #[serde(default)]
     pub until: Option<Timestamp>,
 }
 
@@ -39,7 +37,6 @@ pub struct AuditLine {
     /// Who.
     pub uid: u32,
     /// That user's login name, if known.
-    #[serde(default)]
     pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
     /// `export`, `import`, `retention`, `objective` or `map-cluster`.

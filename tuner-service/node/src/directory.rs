@@ -26,22 +26,18 @@ pub(crate) struct StartRecord {
     /// The user's request, for launches without an epilog.
     #[serde(default)]
     pub(crate) request: Request,
-    #[serde(default)]
     pub(crate) prolog_at: Option<Timestamp>,
     pub(crate) answer: Option<StartAnswer>,
     pub(crate) failure: Option<String>,
     /// No answer has yet told this node which of the user's variables to watch.
     #[serde(default)]
     pub(crate) unwatched: bool,
-    #[serde(default)]
     pub(crate) limit_seconds: Option<u64>,
-    #[serde(default)]
     pub(crate) settings: Option<Outcome>,
     /// The epilog is run by a step of the job's (`PrologFlags=RunInJob`).
     #[serde(default)]
     pub(crate) in_job: bool,
     /// [What programs had moved on Lustre](crate::settings::moved_on_lustre) before the job.
-    #[serde(default)]
     pub(crate) moved_on_lustre: Option<f64>,
 }
 

@@ -20,29 +20,14 @@ pub enum OnlinePolicy {
 impl OnlinePolicy {
     /// What a parametrization says for none of them.
     pub const OFF: &str = "off";
-
-    /// All of them, by the names that parametrizations use.
-    pub const NAMED: [(&str, Self); 3] = [
-        ("iopathtune", Self::Iopathtune),
-        ("iopathtune-each", Self::IopathtuneEach),
-        ("settling", Self::Settling),
-    ];
-
-    /// The one with this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let mut all = Self::NAMED.into_iter();
-        all.find_map(|(known, policy)| (known == name).then_some(policy))
-    }
-
-    /// What it is called.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        let mut all = Self::NAMED.into_iter();
-        all.find_map(|(name, policy)| (policy == self).then_some(name))
-            .unwrap_or(Self::OFF)
-    }
 }
+
+io_autotune_model::words!(
+    OnlinePolicy, "policy",
+    Iopathtune => "iopathtune",
+    IopathtuneEach => "iopathtune-each",
+    Settling => "settling",
+);
 
 /// Tuning inside the job, as one part of a [`Delivery`](crate::Delivery). A node moves a lever only
 /// if its own configuration allows that setting, and only within the range that is allowed there.

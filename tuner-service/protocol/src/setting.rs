@@ -39,14 +39,11 @@ impl SettingKind {
     }
 }
 
-impl std::fmt::Display for SettingKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Sysctl => "sysctl",
-            Self::Block => "block",
-            Self::Lctl => "lctl",
-            Self::Fuse => "fuse",
-            Self::File => "file",
-        })
-    }
-}
+io_autotune_model::words!(
+    SettingKind, "kind of setting",
+    Sysctl => "sysctl",
+    Block => "block",
+    Lctl => "lctl",
+    Fuse => "fuse",
+    File => "file",
+);

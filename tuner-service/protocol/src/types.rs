@@ -1,7 +1,6 @@
 //! The API's requests and answers.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use io_autotune_model::{
     Assessment, Finding, Gain, JobName, Objective, Outcome, Parametrization, Phase, Pin, Removed,
@@ -550,46 +549,14 @@ pub enum ReportFileName {
     Mail,
 }
 
-impl ReportFileName {
-    /// Every file.
-    pub const ALL: [Self; 5] = [
-        Self::Page,
-        Self::Json,
-        Self::Studies,
-        Self::Groups,
-        Self::Mail,
-    ];
-
-    /// Its name in the directory of its night.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Page => "index.html",
-            Self::Json => "report.json",
-            Self::Studies => "studies.csv",
-            Self::Groups => "groups.csv",
-            Self::Mail => "mail.txt",
-        }
-    }
-}
-
-impl FromStr for ReportFileName {
-    type Err = UnknownReportFile;
-
-    fn from_str(name: &str) -> Result<Self, UnknownReportFile> {
-        Self::ALL
-            .into_iter()
-            .find(|file| file.as_str() == name)
-            .ok_or(UnknownReportFile)
-    }
-}
-
-/// The report has no file of that name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the report has no such file; it has index.html, report.json, studies.csv, groups.csv and mail.txt"
-)]
-pub struct UnknownReportFile;
+io_autotune_model::words!(
+    ReportFileName, "report file",
+    Page => "index.html",
+    Json => "report.json",
+    Studies => "studies.csv",
+    Groups => "groups.csv",
+    Mail => "mail.txt",
+);
 
 /// `GET /v1/report/{file}`: a file of the latest nightly report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -712,7 +679,6 @@ pub struct StudyDetail {
     /// Those of two counted runs or more, the quickest mean first; then those of one; then the others.
     pub tested: Vec<TestedSummary>,
     /// What the parameters explain of the epoch's times; an older service does not say.
-    #[serde(default)]
     pub importance: Option<ImportanceSummary>,
 }
 
@@ -780,7 +746,6 @@ pub struct StudySummary {
     /// The accelerator.
     pub accelerator: String,
     /// The account that the latest run was charged to of which it is known.
-    #[serde(default)]
     pub account: Option<String>,
     /// The study's context: the facets that make runs incomparable, by name.
     pub context: BTreeMap<String, String>,
@@ -812,7 +777,6 @@ pub struct StudySummary {
     /// The gain of the tuned runs over the control runs, for clients before 0.2.
     pub gain: Option<GainSummary>,
     /// The gain with its evidence, and the findings. Absent from a service before 0.2.
-    #[serde(default)]
     pub assessment: Option<Assessment>,
     /// The parametrization recommended now.
     pub recommended: Option<Parametrization>,
@@ -824,10 +788,8 @@ pub struct StudySummary {
     pub pin: Option<Pin>,
     /// What every run gets by an order or the study's pin: `off`, `pinned` or `frozen`; null if
     /// nothing is ordered.
-    #[serde(default)]
     pub ordered: Option<String>,
     /// The order, or the study's own pin, by which they get it. Null from a service before 0.3.
-    #[serde(default)]
     pub decided_by: Option<OrderSummary>,
     /// In the answer to a change of the study: the change's line of the audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -836,7 +798,6 @@ pub struct StudySummary {
     #[serde(default)]
     pub nameless: bool,
     /// What exploring has cost in the epoch. Null from a service before 0.3.
-    #[serde(default)]
     pub regret: Option<RegretSummary>,
     /// The epoch's runs that were started in the last seven days.
     #[serde(default)]
@@ -848,7 +809,6 @@ pub struct StudySummary {
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Set if the study hears others, by a rule of the site.
-    #[serde(default)]
     pub sharing: Option<SharingSummary>,
 }
 
@@ -899,18 +859,13 @@ pub enum RunState {
     NotCounted,
 }
 
-impl RunState {
-    /// As the API and the database spell it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::InFlight => "in_flight",
-            Self::Counted => "counted",
-            Self::Censored => "censored",
-            Self::NotCounted => "not_counted",
-        }
-    }
-}
+io_autotune_model::words!(
+    RunState, "state of a run",
+    InFlight => "in_flight",
+    Counted => "counted",
+    Censored => "censored",
+    NotCounted => "not_counted",
+);
 
 /// A run as `history` shows it. Whether a settled study's run is a control run is drawn at its start
 /// and told once it has ended, for who knows may cancel it: until then what tells it is null, for
@@ -926,13 +881,11 @@ pub struct RunSummary {
     /// The owner.
     pub uid: u32,
     /// The owner's login name, if known.
-    #[serde(default)]
     pub user: Option<String>,
     /// The accelerator. Empty from a service before 0.3.
     #[serde(default)]
     pub accelerator: String,
     /// How many nodes it had, if known.
-    #[serde(default)]
     pub nodes: Option<u32>,
     /// The epoch, from 1.
     pub epoch: i32,
@@ -994,21 +947,17 @@ pub struct RunDetail {
     pub run: RunSummary,
     /// What the user asked for, and the rule that made the application of the job's name. Absent
     /// from a service before 0.2.
-    #[serde(default)]
     pub request: Option<Request>,
     /// The inputs of the suggestion: seed, settings, engine version, runs in flight. Null: like its
     /// reason.
     pub suggestion: serde_json::Value,
     /// What was expected of it at its start: the counted runs of its parametrization by then. Null:
     /// there were none, or like its reason.
-    #[serde(default)]
     pub expected: Option<Elapsed>,
     /// The counted runs of the default by then; like `expected`.
-    #[serde(default)]
     pub default_then: Option<Elapsed>,
     /// Without the noise that how others fared meanwhile explains. Null: nothing is known of others,
     /// the run is of an earlier epoch, or like its role.
-    #[serde(default)]
     pub cleaned: Option<Cleaned>,
     /// How the parametrization was delivered. Null: told once the run has ended.
     pub delivery: Option<Delivery>,
@@ -1018,10 +967,8 @@ pub struct RunDetail {
     #[serde(default)]
     pub findings: Vec<Finding>,
     /// The order, or the study's own pin, that decided it. Null: none did, or like its reason.
-    #[serde(default)]
     pub decided_by: Option<OrderSummary>,
     /// Other studies, from whose knowledge it could be chosen. Null: none were, or like its reason.
-    #[serde(default)]
     pub begun_from: Option<BegunFrom>,
 }
 
@@ -1060,7 +1007,6 @@ pub struct NamedStudy {
 #[serde(deny_unknown_fields)]
 pub struct PinRequest {
     /// Values as text, by parameter; other parameters keep the default. Absent: the recommendation.
-    #[serde(default)]
     pub values: Option<BTreeMap<String, String>>,
     /// It is in force before; absent: until the study is unpinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1153,7 +1099,6 @@ pub struct OrderAnswer {
     /// The order's number. Null: a dry run, or an end of an order that is not in force.
     pub order_id: Option<i64>,
     /// The change's line of the audit. Null: like the number.
-    #[serde(default)]
     pub line: Option<i64>,
     /// The studies of the scope: those that begin later are not listed.
     pub studies: Vec<Affected>,
@@ -1175,7 +1120,6 @@ pub struct OrderSummary {
     /// Who ordered it.
     pub uid: u32,
     /// That user's login name, if known.
-    #[serde(default)]
     pub user: Option<String>,
     /// Why.
     pub why: String,
@@ -1302,7 +1246,6 @@ pub struct Diagnosis {
     /// The checks.
     pub checks: Vec<Check>,
     /// When it was made, by the service's clock. Null from a service before 0.3.
-    #[serde(default)]
     pub time: Option<Timestamp>,
     /// What the nodes have told of their plugin.
     #[serde(default)]

@@ -68,7 +68,6 @@ pub(crate) struct Overrides {
     /// An admin accepted mixed work.
     pub(crate) accepts_mixed: bool,
     /// The job's time limit, if known: it may leave no headroom to explore.
-    #[serde(default)]
     pub(crate) limit: Option<KnownLimit>,
     #[serde(default, alias = "unheeded")]
     pub(crate) ineffective: Vec<IneffectiveParameter>,

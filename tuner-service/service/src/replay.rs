@@ -17,7 +17,6 @@ use crate::heard::{Heard, heard};
 pub(crate) struct Kept {
     engine_version: String,
     seed: String,
-    #[serde(default)]
     draw: Option<f64>,
     #[serde(default)]
     outlook: Outlook,

@@ -32,7 +32,6 @@ pub struct Scope {
     /// The accelerator.
     pub accelerator: Option<String>,
     /// The cluster.
-    #[serde(default)]
     pub cluster: Option<String>,
 }
 

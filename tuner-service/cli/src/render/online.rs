@@ -12,7 +12,7 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// A line each: how often what was done, what the path moved, and each lever's way.
 pub(super) fn online(record: &OnlineRecord, node: &str) -> Vec<String> {
     let period = record.period_ms as f64 / 1000.0;
-    let policy = record.policy.name();
+    let policy = record.policy;
     if record.entries.is_empty() {
         return vec![format!(
             "by {policy} on {node}: the job was over before {period} s had passed; nothing moved"

@@ -14,7 +14,7 @@ use super::{Domain, Parameter, SpaceError, Value};
 /// In JSON and TOML `{ left = "aggregators", op = "<=", right = "nodes" }`, where `right` is a
 /// parameter or a value, or `{ forbid = { mode = ["direct"], buffer = [1, 2] } }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawConstraint", into = "RawConstraint")]
+#[serde(untagged, try_from = "RawConstraint")]
 pub enum Constraint {
     /// A comparison. Numbers and sizes such as `64K` or `1MiB` (powers of 1024) compare by worth,
     /// texts of one ordered list by its order; other texts are only equal or different.
@@ -73,18 +73,15 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Comparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Comparison::AtMost => "<=",
-            Comparison::Below => "<",
-            Comparison::AtLeast => ">=",
-            Comparison::Above => ">",
-            Comparison::Equal => "==",
-            Comparison::Different => "!=",
-        })
-    }
-}
+crate::words!(
+    Comparison, "comparison",
+    AtMost => "<=",
+    Below => "<",
+    AtLeast => ">=",
+    Above => ">",
+    Equal => "==",
+    Different => "!=",
+);
 
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,16 +101,12 @@ impl fmt::Display for Constraint {
 }
 
 /// The flat form of a constraint: the first three fields, or the last.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawConstraint {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     op: Option<Comparison>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     right: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     forbid: Option<BTreeMap<String, Vec<Value>>>,
 }
 
@@ -136,24 +129,6 @@ impl TryFrom<RawConstraint> for Constraint {
             } => Ok(Constraint::Forbid { forbid }),
             _ => Err(SpaceError::ConstraintForm),
         }
-    }
-}
-
-impl From<Constraint> for RawConstraint {
-    fn from(constraint: Constraint) -> Self {
-        let mut raw = RawConstraint {
-            left: None,
-            op: None,
-            right: None,
-            forbid: None,
-        };
-        match constraint {
-            Constraint::Compare { left, op, right } => {
-                (raw.left, raw.op, raw.right) = (Some(left), Some(op), Some(right));
-            }
-            Constraint::Forbid { forbid } => raw.forbid = Some(forbid),
-        }
-        raw
     }
 }
 

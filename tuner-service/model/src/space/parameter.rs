@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Condition, SpaceError, Value};
 
 /// The values that a parameter can have.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Domain {
     /// `min`, `min + step`, ... up to `max`.
     Integer {
@@ -36,19 +37,23 @@ pub enum Domain {
 /// and `step` (default 1) or `values`, `default`, and optionally `when`, `unit` and `description`.
 /// Fields that are unknown or of another kind are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawParameter", into = "RawParameter")]
+#[serde(try_from = "RawParameter")]
 pub struct Parameter {
     /// Unique in its space; letters, digits, `_`, `.` and `-`.
     pub name: String,
     /// Its values.
+    #[serde(flatten)]
     pub domain: Domain,
     /// The accelerator's own default, which a run has without the tuner. One of the values.
     pub default: Value,
     /// When it exists; none: always.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
     /// The unit of the values for people, for example `bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// What it does, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
@@ -232,7 +237,7 @@ fn valid_value(value: &Value) -> bool {
     }
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
     Integer,
@@ -241,25 +246,18 @@ enum Kind {
 }
 
 /// The flat form of a parameter in files and messages.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawParameter {
     name: String,
     kind: Kind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     min: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     max: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     values: Option<Vec<Value>>,
     default: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     when: Option<Condition>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
 }
 
@@ -319,34 +317,5 @@ impl TryFrom<RawParameter> for Parameter {
         };
         parameter.check()?;
         Ok(parameter)
-    }
-}
-
-impl From<Parameter> for RawParameter {
-    fn from(parameter: Parameter) -> Self {
-        let mut raw = RawParameter {
-            name: parameter.name,
-            kind: Kind::Integer,
-            min: None,
-            max: None,
-            step: None,
-            values: None,
-            default: parameter.default,
-            when: parameter.when,
-            unit: parameter.unit,
-            description: parameter.description,
-        };
-        match parameter.domain {
-            Domain::Integer { min, max, step } => {
-                (raw.min, raw.max, raw.step) = (Some(min), Some(max), Some(step));
-            }
-            Domain::Ordered { values } => {
-                (raw.kind, raw.values) = (Kind::Ordered, Some(values));
-            }
-            Domain::Categories { values } => {
-                (raw.kind, raw.values) = (Kind::Categories, Some(values));
-            }
-        }
-        raw
     }
 }

@@ -33,9 +33,7 @@ pub(crate) struct Running {
     stop_ms: u64,
     /// Of a command that runs as the user: a directory, and a control group with the memory that
     /// its processes may have, in bytes. Root takes both away whatever the command does.
-    #[serde(default)]
     place: Option<Place>,
-    #[serde(default)]
     group: Option<PathBuf>,
     #[serde(default)]
     memory_most: u64,

@@ -22,10 +22,8 @@ pub(crate) struct Saved {
     /// /proc/sys/kernel/random/boot_id: settings do not survive a boot.
     pub(crate) boot_id: String,
     pub(crate) values: Vec<Value>,
-    #[serde(default)]
     pub(crate) command: Option<Running>,
     /// What moves settings while the job runs.
-    #[serde(default)]
     pub(crate) agent: Option<Agent>,
 }
 

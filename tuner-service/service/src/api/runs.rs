@@ -413,7 +413,7 @@ pub(super) async fn history(
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
         job_id: None,
-        state: query.state.map(|state| state.word().to_owned()),
+        state: query.state.map(|state| state.to_string()),
         since: query.since,
         until: query.until,
         before: query.before,

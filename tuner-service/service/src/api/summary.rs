@@ -542,12 +542,7 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
         differs: label.then(|| differences(&row.space, &row.parametrization)),
         parametrization: label.then_some(row.parametrization),
         reason: inputs.then_some(row.reason),
-        state: match row.state.as_str() {
-            "counted" => RunState::Counted,
-            "censored" => RunState::Censored,
-            "not_counted" => RunState::NotCounted,
-            _ => RunState::InFlight,
-        },
+        state: row.state.parse().unwrap_or(RunState::InFlight),
         verdict: row.verdict,
         outcome: row.outcome,
         applied: applied.map(stored).transpose()?,

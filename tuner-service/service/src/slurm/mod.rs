@@ -179,7 +179,6 @@ struct SlurmConfig {
     #[serde(default)]
     associations: bool,
     /// slurm.conf; Slurm's default if `None`.
-    #[serde(default)]
     conf: Option<PathBuf>,
 }
 

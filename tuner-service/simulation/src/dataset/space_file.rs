@@ -37,7 +37,6 @@ pub struct SpaceFile {
 struct RawFile {
     name: Option<String>,
     parameters: Vec<RawParameter>,
-    #[serde(default)]
     default: Option<BTreeMap<String, Json>>,
     #[serde(default)]
     constraints: Vec<Json>,
@@ -52,7 +51,6 @@ struct RawParameter {
     name: String,
     kind: Kind,
     values: Vec<Json>,
-    #[serde(default)]
     when: Option<Json>,
 }
 

@@ -47,7 +47,6 @@ struct RawTell {
     failed: bool,
     #[serde(default)]
     censored: bool,
-    #[serde(default)]
     measures: Option<serde_json::Map<String, Json>>,
 }
 
