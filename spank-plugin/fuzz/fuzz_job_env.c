@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = fuzz_text(data, size);
     const char *problem = ioat_job_env_parse(text, size, &file);
     assert(problem == NULL || problem[0] != '\0');
+    assert(problem != NULL || file.count <= IOAT_JOB_ENV_VARIABLES);
     for (size_t i = 0; problem == NULL && i < file.count; i++) {
         const struct ioat_variable *variable = &file.variables[i];
         assert(ioat_job_env_allows(variable->name, strlen(variable->name)));

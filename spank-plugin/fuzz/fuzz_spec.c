@@ -6,10 +6,17 @@
 #include "fuzz.h"
 #include "request.h"
 #include "spec.h"
+#include "text.h"
+
+static int is_name(const char *text)
+{
+    return text[0] == '\0' || ioat_text_is_name(text, strlen(text));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char error[IOAT_SPEC_ERROR_SIZE], canonical[IOAT_REQUEST_SIZE];
+    static const struct ioat_spec nothing = {.mode = IOAT_MODE_TUNE};
     struct ioat_spec spec, again;
     // The job's name follows the SPEC's terminating zero.
     char *text = fuzz_text(data, size);
@@ -18,7 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert((rc == 0) == (error[0] == '\0'));
     assert(ioat_text_is_printable(error, strlen(error)));
     assert(rc == 0 || strstr(error, "--io-autotune") != NULL);
+    // Whatever a job is called, its name ends where it ends, and the mode stays.
+    ioat_request_format(&nothing, text, text, canonical);
+    assert(ioat_text_is_printable(canonical, strlen(canonical)));
+    assert((strchr(canonical, ',') == NULL) == (length == 0));
+    assert(strcmp(strrchr(canonical, 'm'), "mode=tune") == 0);
     if (rc == 0) {
+        assert(is_name(spec.app) && is_name(spec.accelerator));
         // What travels parses back to the same SPEC, but for what says the job's own name.
         const char *job_name = length < size ? text + length + 1 : NULL;
         ioat_request_format(&spec, job_name, job_name, canonical);
@@ -27,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ioat_request_format(&spec, NULL, NULL, canonical);
         assert(ioat_spec_parse(canonical, "--io-autotune", &again, error) == 0);
         assert(strcmp(again.accelerator, spec.accelerator) == 0 &&
-               strcmp(again.app, spec.app) == 0);
+               strcmp(again.app, spec.app) == 0 && again.mode == spec.mode);
     }
     free(text);
     return 0;
