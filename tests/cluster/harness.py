@@ -199,6 +199,12 @@ class Site:
         """Submit a job, and return its run once that has its verdict."""
         return self.judged(self.sbatch(body, *options, user=user, env=env))
 
+    def counted_run(
+        self, body: str, *options: str, user: str = ALICE, env: Mapping[str, str] | None = None
+    ) -> Json:
+        """Submit a job, and return its run once that counts."""
+        return self.counted(self.sbatch(body, *options, user=user, env=env))
+
     def output(self, job: Job, user: str = ALICE) -> str:
         """Return what a batch job has printed."""
         return (self.paths.home(user) / f"{job.job_id}.out").read_text(encoding="utf-8")
@@ -317,6 +323,12 @@ class Site:
             return None
 
         return await_value(f"the verdict on the run of job {job.job_id}", look)
+
+    def counted(self, job: Job, restart_count: int = 0) -> Json:
+        """Wait until the run of one launch of a job counts, and return the run."""
+        run = self.judged(job, restart_count)
+        assert run["state"] == "counted", f"job {job.job_id}: {run['verdict']}"
+        return run
 
     def explain(self, job: Job, user: str = ROOT) -> Json:
         """Return the one run of a job with what it was made from."""

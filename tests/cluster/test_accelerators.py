@@ -116,8 +116,7 @@ def test_what_ompio_is_given_is_in_force_in_open_mpi(site: Site) -> None:
 
     site.pin(app, PIN)
     job = site.sbatch(STRIDED, asked(app, OMPIO), "--ntasks=4")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["applied"]["kind"] == "parametrization"
     told = json.loads(lines(site.output(job))[-1])
     assert told["errors"] == 0
@@ -158,8 +157,7 @@ def test_the_catalogue_changes_without_a_restart(site: Site) -> None:
         site.run("true", asked(app, option))
         site.pin(app, {"depth": "4"})
         job = site.sbatch("echo $SMALL_DEPTH; srun -n1 printenv SMALL_DEPTH", asked(app, option))
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        run = site.counted(job)
         assert lines(site.output(job)) == ["4", "4"]
         site.ask(ALICE, "unpin", app, "--why", "a test asks for it")
 

@@ -372,8 +372,7 @@ def test_an_option_given_a_thousand_times_is_the_last_one(site: Site) -> None:
 def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -> None:
     done = site.try_sbatch(f"#SBATCH --io-autotune=app={'x' * 1_000_000}\ntrue")
     assert all(line.isprintable() for line in done.stderr.splitlines()), done.stderr[:500]
-    run = site.run("true", asked("attacks-after-a-million"))
-    assert run["state"] == "counted"
+    site.counted_run("true", asked("attacks-after-a-million"))
 
 
 @pytest.mark.parametrize(
@@ -414,8 +413,7 @@ def test_connections_that_say_nothing_keep_nobody_out(site: Site) -> None:
     script.write_text(holding, encoding="utf-8")
     done = site.cluster.run_as(BOB, ["python3", str(script), str(site.paths.service_socket)])
     assert int(done.stdout) <= 64, f"one user holds {done.stdout} connections"
-    run = site.run("true", asked("attacks-connections"), user=ALICE)
-    assert run["state"] == "counted"
+    site.counted_run("true", asked("attacks-connections"), user=ALICE)
 
 
 BODY_LIMIT = 16 * 1024 * 1024
@@ -539,6 +537,5 @@ def test_a_users_program_of_our_name_is_not_run(site: Site) -> None:
         program.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
         program.chmod(0o755)
     path = f"{directory}:{site.cluster.env(ALICE)['PATH']}"
-    run = site.run("true", asked("attacks-path"), env={"PATH": path})
-    assert run["state"] == "counted"
+    site.counted_run("true", asked("attacks-path"), env={"PATH": path})
     assert not ran.exists(), "a program of the user's was run in our place"

@@ -129,8 +129,7 @@ def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
     with held(site, "lease") as hold:
         job = site.sbatch(f"what=$MPI_IO_IN_FORCE\n{hold}", asked(app))
         # By its epilog: the lease is held meanwhile, and no timer has a reason to report.
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        site.counted(job)
     await_true("nothing to be left in the spool", lambda: not site.spooled())
 
 
@@ -247,8 +246,7 @@ def later_job_of_bobs(site: Site, app: str) -> None:
     """A later job, of another user, gets what it asks of this node."""
     body = "echo ${RCLONE_VFS_DIR:+mounted}"
     job = site.sbatch(body, asked(app, RCLONE), *ON_N1, user=BOB)
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    site.counted(job)
     assert lines(site.output(job, BOB)) == ["mounted"]
 
 
@@ -318,8 +316,7 @@ def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
         fence.touch()
         assert site.judged(running)["state"] == "counted"
         job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        site.counted(job)
         fence.unlink()
         await_true("all of it to be gone", lambda: not list(mounts.iterdir()))
 

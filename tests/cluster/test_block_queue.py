@@ -97,8 +97,7 @@ def test_a_queue_is_the_jobs_own_while_it_runs(site: Site, queue: Queue) -> None
     assert seen(site.output(default)) == before
     site.pin(app, PIN)
     job = site.sbatch(queue.show, asked(app, QUEUE), "--exclusive")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["applied"]["kind"] == "parametrization"
     assert seen(site.output(job)) == PIN
     (report,) = site.explain(job)["reports"]

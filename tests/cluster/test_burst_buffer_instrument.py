@@ -118,8 +118,7 @@ def test_a_study_of_the_four_parameters_goes_through_slurms_plugin(site: Site) -
 
     # The default first, then the design's points; the default once more after one that lost much.
     while len(tuned()) < 3 and len(applied) < 12:
-        run = site.run(WORKLOAD, option, "--exclusive")
-        assert run["state"] == "counted", run["verdict"]
+        run = site.counted_run(WORKLOAD, option, "--exclusive")
         applied.append(run["applied"])
     assert [one["kind"] for one in applied[:2]] == ["default"] * 2
     assert len(tuned()) == 3, applied

@@ -187,8 +187,7 @@ def _slurmctld_says(site: Site) -> str:
 
 def _pinned(site: Site, app: str, *options: str) -> None:
     """Have the next run of an application get four workers."""
-    run = site.run(BODY, asked(app, DIRECTED), *options)
-    assert run["state"] == "counted", run["verdict"]
+    site.counted_run(BODY, asked(app, DIRECTED), *options)
     site.pin(app, {"workers": "4"})
 
 
@@ -312,8 +311,7 @@ def test_each_launch_of_a_requeued_job_is_completed(site: Site) -> None:
     site.await_state(job, "RUNNING")
     site.requeue(job)
     assert site.ended(job)["JobState"] == "COMPLETED"
-    last = site.judged(job, 1)
-    assert last["state"] == "counted", last["verdict"]
+    site.counted(job, 1)
     completed = "#BB target=/scratch worker-threads=4 destagers=1"
     assert _whole_log(site, job) == ["start", completed, "stop"] * 2
 
@@ -344,8 +342,7 @@ def test_the_first_component_of_a_heterogeneous_job_carries_the_run(site: Site) 
     _pinned(site, app)
     job = site.sbatch(BODY, asked(app, DIRECTED), "-n1", ":", "-n1")
     assert site.ended(job)["JobState"] == "COMPLETED"
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["applied"]["parametrization"]["workers"] == 4
 
 
@@ -355,8 +352,7 @@ def test_a_script_is_data(site: Site) -> None:
     nasty = f"#BB $(touch {trap}) `touch {trap}` ';touch {trap};' \"& touch {trap} run 1 \x1b[2J"
     job = site.sbatch(f"#BB x=1\n{nasty}\n#BB y\\\ntrue", asked(app, DIRECTED))
     assert site.ended(job)["JobState"] == "COMPLETED"
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    site.counted(job)
     written = _whole_log(site, job)[1:-1]
     assert written[0] == "#BB x=1 worker-threads=4 destagers=1"
     assert written[1:] == [nasty, "#BB y\\"], "what hides something is left alone"

@@ -84,8 +84,7 @@ def test_a_command_starts_and_stops_with_the_job(site: Site) -> None:
         site.pin(app, {"workers": "4"})
         body = f"echo $BUFFER_DIR; srun -n1 printenv BUFFER_DIR; wc -l < {place}/log"
         job = site.sbatch(body, asked(app, option), "--exclusive")
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        site.counted(job)
         assert lines(site.output(job)) == [f"{place}/4", f"{place}/4", "1"]
         log = lines((place / "log").read_text(encoding="utf-8"))
         uid = (site.paths.home(ALICE)).stat().st_uid
@@ -142,8 +141,7 @@ def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
         assert "written" in lines(site.output(default))
         site.pin(app, {"cache_mode": "full", "read_ahead": "4M"})
         job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        site.counted(job)
         text = lines(site.output(job))
         assert text[0] == "what the job reads"
         assert text[1] in FUSE, "it was not read through FUSE"

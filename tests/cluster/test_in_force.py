@@ -46,8 +46,7 @@ def test_a_job_with_the_library_tells_its_seconds_in_mpi_io(
     study = site.study(app, ALICE)["study_id"]
     site.ask(ALICE, "objective", str(study), "mpi-io", "--why", "I/O is a part of it")
     job = site.sbatch(body, asked(app), "--ntasks=4")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     said = [json.loads(line) for line in lines(site.output(job))]
     measures = run["measures"]
     # Two programs, one after the other, of four ranks that run at the same time.
@@ -82,8 +81,7 @@ def test_hints_in_force_are_shown_as_the_library_reports_them(
     site.run("true", asked(app), "--ntasks=4")
     site.pin(app, {"romio_ds_write": "disable", "cb_nodes": "8", "cb_config_list": "*:*"})
     job = site.sbatch(strided(libraries["mpich"]), asked(app), "--ntasks=4")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["applied"]["kind"] == "parametrization"
     found = told(site, job)
     assert found["romio_ds_write"] == {
@@ -138,8 +136,7 @@ def test_a_parameter_that_the_program_sets_is_no_longer_tuned_and_comes_back(
     explored: list[Json] = []
     for _ in range(20):
         job = site.sbatch(body, asked(app), "--ntasks=4")
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        run = site.counted(job)
         assert "romio_ds_write" not in run["differs"], run["reason"]
         if run["role"] in ("design", "search"):
             explored.append(run)
@@ -178,8 +175,7 @@ def test_a_value_that_only_the_ranks_are_given_is_noticed_by_the_control_variabl
     site.run("true", asked(app, OMPIO), "--ntasks=4")
     site.pin(app, {"fcoll": "dynamic_gen2", "bytes_per_agg": "4194304"})
     job = site.sbatch(body(), asked(app, OMPIO), "--ntasks=4")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     found = told(site, job)
     assert found["fcoll"]["in_force"] == "dynamic_gen2"
     assert found["bytes_per_agg"]["in_force"] == "4194304"
@@ -205,8 +201,7 @@ def test_whatever_a_user_writes_there_the_job_is_reported(site: Site, what: str,
     site.run("true", asked(app))
     site.pin(app, {"romio_ds_write": "disable"})
     job = site.sbatch(body, asked(app))
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    site.counted(job)
     expected = {"romio_ds_write"} if what == "a lot" else set()
     assert set(told(site, job)) == expected
     assert not site.spooled()

@@ -64,8 +64,7 @@ def test_a_run_that_counted_is_corrected_when_the_truth_comes_late(site: Site) -
     app = "word-corrected"
     good = site.run("sleep 1", asked(app))
     job = site.sbatch("sleep 3", asked(app))
-    counted = site.judged(job)
-    assert counted["state"] == "counted", counted["verdict"]
+    site.counted(job)
     wrong = site.study(app)["default"]
     assert wrong["n"] == 2
 

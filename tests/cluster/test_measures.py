@@ -57,8 +57,7 @@ def fenced(site: Site, name: str, *options: str) -> tuple[Job, Path]:
 
 def test_a_batch_job_is_measured_and_explained(site: Site) -> None:
     job = site.sbatch(DD_AND_PYTHON, asked("measures-batch"))
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     wrote(run, 80, steps=1)
     measures = run["measures"]
     assert measures["asked_read_bytes"] >= 50 * MEBIBYTE, "dd reads what it writes"
@@ -160,8 +159,7 @@ def test_a_job_ends_alike_whether_it_can_be_measured_or_not(site: Site, hindranc
     assert site.output(job) == "written\nended\n", "its output is its own"
     if hindrance == "missing":
         return
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     if hindrance == "none":
         wrote(run, 1, steps=1)
     else:

@@ -27,8 +27,7 @@ SLOWER = f"""{JOB}\n[ -n "$hints" ] && sleep 1.5 || sleep 0.2\n"""
 
 def by_marks(site: Site, app: str, body: str) -> Json:
     """Give an application a study with marked seconds as its objective; return its first run."""
-    run = site.run(body, asked(app))
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted_run(body, asked(app))
     done = site.tuner(ALICE, "objective", app, "marked", "--why", "I/O is a part of it")
     assert done.returncode == 0, done.stderr
     return run
@@ -45,8 +44,7 @@ def test_a_job_says_how_long_its_phases_took_and_what_it_measured(site: Site) ->
         io-autotune objective rate=none; echo "status $?"
     """
     job = site.sbatch(body, asked(app))
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     measures = run["measures"]
     assert 0.5 <= measures["marked_seconds"] <= run["elapsed"] - 0.5, measures
     assert (measures["objective.rate"], measures["objective.cost"]) == (REPORTED, 2.0)
@@ -64,8 +62,7 @@ def test_a_job_says_how_long_its_phases_took_and_what_it_measured(site: Site) ->
 def test_the_longest_node_counts(site: Site) -> None:
     phase = "io-autotune mark begin; sleep $((SLURM_PROCID)).3; io-autotune mark end"
     body = f"srun --nodes=2 --ntasks=2 bash -c '{phase}'"
-    run = site.run(body, asked("objective-nodes"), "--nodes=2", "--ntasks=2")
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted_run(body, asked("objective-nodes"), "--nodes=2", "--ntasks=2")
     assert 1.3 <= run["measures"]["marked_seconds"] < 1.6, run["measures"]
 
 
@@ -76,8 +73,7 @@ def noisy(site: Site) -> Json:
     study: Json = {}
     for _ in range(MOST_RUNS):
         neighbour = site.sbatch(JOB, asked("objective-beside"))
-        run = site.run(NOISY, asked(NOISY_APPLICATION))
-        assert run["state"] == "counted", run["verdict"]
+        site.counted_run(NOISY, asked(NOISY_APPLICATION))
         site.judged(neighbour)
         study = site.study(NOISY_APPLICATION, ALICE)
         is_claimed = study["phase"] == "settled" and study["gain"] and study["gain"]["resolved"]
@@ -134,8 +130,7 @@ def test_what_makes_elapsed_worse_is_vetoed(site: Site) -> None:
         run["role"] != "settled" for run in judged
     ):
         assert len(judged) < MOST_RUNS, "it does not settle"
-        run = site.run(SLOWER, asked(app))
-        assert run["state"] == "counted", run["verdict"]
+        run = site.counted_run(SLOWER, asked(app))
         judged.append(run)
     settled = [run for run in judged if run["phase"] == "settled"]
     assert all(not run["differs"] for run in settled), "a vetoed parametrization ran"

@@ -134,8 +134,7 @@ def test_only_the_named_levers_move_and_they_are_back_after_the_job(site: Site, 
     status = Path(f"/proc/{agent}/status").read_text(encoding="utf-8")
     assert "\nUid:\t65534\t65534\t65534\t65534\n" in status
     fence.touch()
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["applied"]["kind"] == "parametrization"
     told = record(site, job)
     assert told["policy"] == "iopathtune-each"
@@ -212,8 +211,7 @@ def test_a_job_shorter_than_a_period_is_untouched(site: Site, disk: Disk) -> Non
     job = site.sbatch(
         f"cat /sys/block/{disk.device}/queue/max_sectors_kb", asked(app, ONLINE), "--exclusive"
     )
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    site.counted(job)
     assert lines(site.output(job)) == [before["max_sectors_kb"].strip()]
     told = record(site, job)
     assert told["entries"] == []
@@ -234,8 +232,7 @@ def test_a_job_with_an_agent_has_nothing_else_that_is_different(site: Site) -> N
     def shown(policy: str) -> list[str]:
         site.pin(app, {"online": policy})
         job = site.sbatch(show, asked(app, ONLINE), "--exclusive", "--nodelist=n1")
-        run = site.judged(job)
-        assert run["state"] == "counted", run["verdict"]
+        site.counted(job)
         told = record(site, job)
         assert (told is not None) == (policy != "off")
         text = site.output(job)

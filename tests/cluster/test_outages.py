@@ -144,15 +144,13 @@ def test_a_report_that_finds_no_room_is_not_lost(site: Site) -> None:
     with small_spool(site):
         with spool_full(site):
             delivered = site.sbatch("true", asked(app))
-            run = site.judged(delivered)
-            assert run["state"] == "counted", run["verdict"]
+            site.counted(delivered)
             with OUTAGES["service stopped"](site):
                 kept = site.sbatch("true", asked(app))
                 assert site.ended(kept)["ExitCode"] == "0:0"
                 (directory,) = site.job_directories()
                 assert (directory / "report.json").exists(), "the report is nowhere"
-            run = site.judged(kept)
-            assert run["state"] == "counted", run["verdict"]
+            site.counted(kept)
             await_true("the directory to go", lambda: not site.job_directories())
         assert not site.spooled()
 
@@ -221,8 +219,7 @@ def test_a_launch_without_a_batch_step_is_over_by_slurms_word(site: Site) -> Non
         f"update runs set outcome_at = outcome_at - interval '{OVERDUE_SECONDS} seconds'"
         f" where job_id = {job_id}"
     )
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["elapsed"] >= 0.3
     await_true("the directory to go", lambda: not site.job_directories())
 

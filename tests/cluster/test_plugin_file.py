@@ -92,8 +92,7 @@ def test_it_costs_only_the_tuning(site: Site, spoil: Callable[[Path], None]) -> 
     finally:
         site.paths.plugin.unlink(missing_ok=True)
         site.cluster.up()
-    run = site.run("true", asked("plugin-file"))
-    assert run["state"] == "counted", run["verdict"]
+    site.counted_run("true", asked("plugin-file"))
 
 
 def submit(site: Site) -> Job:

@@ -35,8 +35,7 @@ def test_settings_are_in_force_in_the_job_and_back_after_it(site: Site, before: 
     app = "settings-applied"
     pinned(site, app)
     job = site.sbatch(SHOW, asked(app, CACHE), "--exclusive")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     assert run["applied"]["kind"] == "parametrization"
     seen = lines(site.output(job))
     assert seen == pinned_values(before)

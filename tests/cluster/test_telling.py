@@ -22,8 +22,7 @@ def told(text: str) -> list[tuple[int, str]]:
 def test_the_jobs_one_file_has_one_line_and_all_that_the_job_said(site: Site) -> None:
     body = 'echo begun; srun -n2 bash -c "echo step; echo wrong >&2"; echo done'
     job = site.sbatch(body, asked("telling", "tell"), "--ntasks=2")
-    run = site.judged(job)
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted(job)
     output = site.output(job)
     ((job_id, what),) = told(output)
     assert job_id == job.job_id

@@ -81,8 +81,7 @@ def test_many_starts_at_once_are_each_answered_and_few_explore(site: Site, start
 def test_different_work_under_one_name_is_observed_until_it_is_accepted(site: Site) -> None:
     app = "truth-mixed"
     for seconds in ("0.1", "0.1", "2", "2", "0.1", "2"):
-        run = site.run(f"sleep {seconds}", asked(app, "mode=observe"))
-        assert run["state"] == "counted", run["verdict"]
+        run = site.counted_run(f"sleep {seconds}", asked(app, "mode=observe"))
     job = site.sbatch("sleep 0.1", asked(app))
     run = site.judged(job)
     assert run["role"] == "observe", run["reason"]
@@ -105,8 +104,7 @@ def test_doctor_finds_nothing_on_a_healthy_cluster(site: Site) -> None:
 
 def test_doctor_finds_a_cache_that_its_judgements_do_not_add_up_to(site: Site) -> None:
     app = "truth-doctor"
-    run = site.run("true", asked(app))
-    assert run["state"] == "counted", run["verdict"]
+    run = site.counted_run("true", asked(app))
     study = run["study_id"]
     changed = f"from epochs where epochs.id = tested.epoch_id and epochs.study_id = {study}"
     site.sql(f"update tested set mean = mean * 2 {changed}")

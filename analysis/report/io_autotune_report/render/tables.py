@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 
 from io_autotune_report.document import Gain, Group, NodeHours, Report, Study
@@ -23,16 +24,7 @@ GAIN = (
     "detectable",
     "runs_needed",
 )
-NODE_HOURS = (
-    "node_hours_used",
-    "node_hours_saved",
-    "node_hours_low",
-    "node_hours_high",
-    "node_hours_by_chosen",
-    "node_hours_exploring",
-    "node_hours_controls",
-    "node_hours_a_month",
-)
+NODE_HOURS = tuple(f"node_hours_{field.name}" for field in fields(NodeHours))
 STUDIES = (
     "study_id",
     "application",
@@ -115,7 +107,7 @@ def _study(study: Study) -> list[Cell]:
         study.counted,
         study.failed,
         *_gain(study.gain),
-        *_node_hours(study.node_hours),
+        *astuple(study.node_hours),
         chosen(study),
         study.chosen_since,
         study.noise.cv,
@@ -131,7 +123,7 @@ def _group(kind: str, group: Group) -> list[Cell]:
         group.settled,
         group.runs,
         *_gain(group.gain),
-        *_node_hours(group.node_hours),
+        *astuple(group.node_hours),
     ]
 
 
@@ -146,17 +138,4 @@ def _gain(gain: Gain) -> list[Cell]:
         gain.control_runs,
         gain.detectable,
         gain.runs_needed,
-    ]
-
-
-def _node_hours(hours: NodeHours) -> list[Cell]:
-    return [
-        hours.used,
-        hours.saved,
-        hours.low,
-        hours.high,
-        hours.by_chosen,
-        hours.exploring,
-        hours.controls,
-        hours.a_month,
     ]
