@@ -292,7 +292,9 @@ class Site:
     def ask(self, user: str, *arguments: str) -> Json:
         """Run the ``io-autotune`` command as a user, and return what it prints with ``--json``."""
         done = self.tuner(user, *arguments, "--json")
-        assert done.returncode == 0, f"io-autotune {' '.join(arguments)}: {done.stderr}"
+        assert done.returncode == 0, (
+            f"io-autotune {' '.join(arguments)}: {done.stderr}{done.stdout[:4000]}"
+        )
         return json.loads(done.stdout)
 
     def study(self, application: str, user: str = ROOT) -> Json:
