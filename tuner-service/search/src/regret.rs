@@ -183,14 +183,20 @@ fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Po
         .collect()
 }
 
-/// The expected overshoot of the first run that passed the bound.
+/// The expected overshoot of the first run that passed the bound. The bound is that of the runs that
+/// had counted by then: an ordinal is a place among all runs of a service.
 fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretSettings) -> f64 {
+    let mut counted: Vec<i64> = view
+        .iter()
+        .flat_map(|(_, known)| known.ordinals())
+        .collect();
+    counted.sort_unstable();
     let mut sum = 0.0;
     for (ordinal, point) in view.sequence() {
         let regret = regrets.get(point).copied().unwrap_or_default();
         sum += regret;
-        let runs = u64::try_from(ordinal).unwrap_or(0).saturating_add(1);
-        let over = sum - settings.bound(runs);
+        let runs = counted.partition_point(|one| *one <= ordinal);
+        let over = sum - settings.bound(runs as u64);
         if over > 0.0 {
             return over.min(regret);
         }

@@ -60,6 +60,11 @@ impl Default for Known {
 }
 
 impl Known {
+    /// Those of its latest counted runs.
+    pub fn ordinals(&self) -> impl Iterator<Item = i64> {
+        self.ordinals.iter().copied()
+    }
+
     /// The runs that count.
     pub fn count(&self) -> u64 {
         self.elapsed.count

@@ -295,20 +295,24 @@ fn points_of_the_design_that_must_be_slow_are_left_out() {
 fn the_overshoot_of_one_run_is_forgiven() {
     let space = grid(&[11]);
     let mut settings = settings(MethodName::Random);
-    let known = |times: &[(u32, f64)]| {
-        let mut all = vec![tested(&space, &[0], &[100.0; 4], 0)];
-        for (ordinal, (level, time)) in (4..).zip(times) {
+    let known_since = |first: i64, times: &[(u32, f64)]| {
+        let mut all = vec![tested(&space, &[0], &[100.0; 4], first)];
+        for (ordinal, (level, time)) in (first + 4..).zip(times) {
             all.push(tested(&space, &[*level], &[*time], ordinal));
         }
         let mut history = history(all, times.len() as u64, 10);
         history.tally.baseline = 4;
         history
     };
+    let known = |times: &[(u32, f64)]| known_since(0, times);
     let of =
         |history: &History, settings: &Settings| expected_regret(&space, history, &[], settings);
     let once = of(&known(&[(1, 200.0), (2, 900.0)]), &settings);
     assert!(once.regret > 7.0 && once.is_reached(), "{once:?}");
     assert!(once.regret_left().abs() < 1e-9, "{once:?}");
+    // A service numbers all of its runs: this study is not its first.
+    let late = known_since(1_000_000, &[(1, 200.0), (2, 900.0)]);
+    assert_eq!(of(&late, &settings), once);
     // From 30 runs on the bound grows, and there is room again.
     let mut later = known(&[(1, 200.0), (2, 900.0)]);
     later.tally.total = 32;
