@@ -364,6 +364,39 @@ fn live_in_flight(
     }
 }
 
+/// The same history, as a service has it whose earlier and other runs are many.
+fn among_others(history: &History) -> History {
+    let moved = |ordinal: &mut i64| *ordinal = 1_000_000 + 977 * *ordinal;
+    let mut late = history.clone();
+    for one in &mut late.tested {
+        moved(&mut one.first_ordinal);
+        let runs = one.recent.iter_mut().chain(&mut one.censored);
+        runs.for_each(|run| moved(&mut run.ordinal));
+    }
+    late
+}
+
+#[test]
+fn which_of_a_services_runs_are_a_studys_changes_no_answer() {
+    let space = grid(&[6, 6, 3, 4]);
+    for &method in MethodName::ALL {
+        let mut settings = settings(method);
+        settings.budget = 25;
+        settings.regret.share = 0.02;
+        let epoch = Epoch::new(&space, &settings, 3);
+        let mut before = History::default();
+        let time = slopes(11, 1.2);
+        live(&space, &settings, 3, 50, time, |suggestion, history| {
+            assert_eq!(
+                epoch.suggest(&among_others(&before), &[]),
+                *suggestion,
+                "{method}"
+            );
+            before = history.clone();
+        });
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(trials(40)))]
     /// What is promised: a run that may lose starts only while the expected loss, that of all runs in flight included, is
