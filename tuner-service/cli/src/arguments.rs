@@ -618,7 +618,7 @@ impl From<State> for RunState {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("fetched").args(["latest", "mine"])))]
 pub(crate) struct Report {
-    /// Its first day, in UTC; yesterday, if left out.
+    /// Its first day, by this host's clock; yesterday, if left out.
     #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "fetched")]
     pub(crate) first: Option<String>,
     /// Its last day.
