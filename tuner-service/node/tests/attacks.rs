@@ -254,7 +254,10 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
             reports[0]
         );
         assert_eq!(reports[0]["steps"][0]["step_id"], 1, "{kind}");
-        assert_eq!(reports[0]["measures"], serde_json::json!({}), "{kind}");
+        let mut measures = reports[0]["measures"].as_object().unwrap().clone();
+        // No file says what is mounted here: whoever shares the host may mount meanwhile.
+        measures.retain(|name, _| !name.ends_with("_mounts"));
+        assert!(measures.is_empty(), "{kind}: {measures:?}");
         assert!(
             finish.said.contains("step-0.stamp"),
             "{kind}: {}",
