@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -336,6 +336,15 @@ transfer-report: ## Renew docs/measurements/priors.md: studies that begin from w
 	cargo build $(CARGO_SELECTION) --example transfer
 	target/release/examples/transfer $(TRANSFER_ARGS) > build/priors.md
 	mv build/priors.md docs/measurements/priors.md
+
+AX_TRANSFER_ARGS ?= --seeds 5
+ax-transfer: $(VENV_PEERS)/.installed ## Renew docs/measurements/ax-transfer.md: Ax's transfer learning beside ours: an hour of a processor; resumable
+	@deploy/install-deps build
+	cargo build $(CARGO_SELECTION) --example transfer
+	mkdir -p build/ax-transfer
+	target/release/examples/transfer $(TRANSFER_ARGS) --only-patterns build/ax-transfer/ours.json
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m ax_transfer $(AX_TRANSFER_ARGS) build/ax-transfer/ours.json > build/ax-transfer/page.md
+	mv build/ax-transfer/page.md docs/measurements/ax-transfer.md
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images

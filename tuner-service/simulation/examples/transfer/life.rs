@@ -9,6 +9,7 @@ use io_autotune_engine::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
 
 use super::site;
 use crate::surroundings::normal;
@@ -51,7 +52,7 @@ impl Application for Noisy<'_> {
 }
 
 /// At each look.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Life {
     /// What is recommended, over the best.
     pub(crate) recommended: Vec<f64>,
@@ -61,6 +62,7 @@ pub(crate) struct Life {
     pub(crate) harm: Vec<f64>,
     /// The runs before the search was over: all, if it was not.
     pub(crate) searched: f64,
+    #[serde(skip)]
     pub(crate) history: History,
 }
 

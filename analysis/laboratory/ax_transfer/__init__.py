@@ -1,0 +1,1 @@
+"""Ax's transfer learning on measured access patterns, beside ours."""
