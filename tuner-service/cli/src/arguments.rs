@@ -328,7 +328,7 @@ pub(crate) enum Command {
     #[command(mut_arg("why", unless_said("no reason was given")))]
     Objective {
         /// A study's number, or the name of an application that has one study, and elapsed, marked or a
-        /// NAME; in a job NAME=VALUE, a positive number.
+        /// NAME; in a job NAME=VALUE, a positive number (2^-63 to 2^63).
         #[arg(value_name = "TARGET OBJECTIVE|NAME=VALUE", required = true)]
         words: Vec<String>,
         /// More is better.

@@ -29,7 +29,7 @@ pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
-pub use measure::{LARGEST_MEASURE, Measure, OTHERS_RATIO};
+pub use measure::{LARGEST_MEASURE, Measure, OTHERS_RATIO, SMALLEST_REPORTED};
 pub use mixture::Mixture;
 pub use objective::{
     ELAPSED_BESIDE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Objective, ObjectiveError,

@@ -95,6 +95,10 @@ pub const OTHERS_RATIO: &str = "others_elapsed_ratio";
 /// The largest number that a report may have: more than any node reads or writes.
 pub const LARGEST_MEASURE: f64 = 9_223_372_036_854_775_808.0;
 
+/// The smallest number that a job may report of itself, and that an objective may have: its
+/// reciprocal is no larger than any measure.
+pub const SMALLEST_REPORTED: f64 = 1.0 / LARGEST_MEASURE;
+
 #[cfg(test)]
 mod tests {
     use super::*;

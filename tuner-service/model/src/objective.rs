@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure::{LARGEST_MEASURE, SMALLEST_REPORTED};
+
 /// The measure of the seconds that a job has marked: the longest of its nodes.
 pub const MARKED: &str = "marked_seconds";
 /// The measure of the seconds in MPI-IO's functions: those of the longest process, of the longest node.
@@ -82,14 +84,17 @@ impl Objective {
     }
 
     /// What enters a history in the place of elapsed, the smaller the better: of what is maximised
-    /// the reciprocal. None where the run does not have it.
+    /// the reciprocal. None where the run does not have it, and where its square would leave the
+    /// range of numbers: no moment of a history overflows.
     pub fn value(&self, elapsed: f64, measures: &BTreeMap<String, f64>) -> Option<f64> {
         let Self::Measure { name, maximised } = self else {
             return Some(elapsed);
         };
         let told = *measures.get(name)?;
         let value = if *maximised { told.recip() } else { told };
-        (value.is_finite() && value > 0.0).then_some(value)
+        (SMALLEST_REPORTED..=LARGEST_MEASURE)
+            .contains(&value)
+            .then_some(value)
     }
 
     /// The measures that enter a history: elapsed is among them where the objective is another.
@@ -235,6 +240,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::history::Moments;
 
     fn rate() -> Objective {
         Objective::named("rate", true).unwrap()
@@ -296,13 +302,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_enters_a_history_is_finite_and_positive_and_ranks_as_asked(
-            a in prop::num::f64::POSITIVE, b in prop::num::f64::POSITIVE, maximised: bool,
+        fn what_enters_a_history_fits_into_its_moments_and_ranks_as_asked(
+            exponents in prop::array::uniform2(-330.0..310.0), maximised: bool,
         ) {
+            let [a, b] = exponents.map(|exponent: f64| 10.0_f64.powf(exponent));
             let objective = Objective::named("x", maximised).unwrap();
             let value = |told| objective.value(1.0, &BTreeMap::from([("objective.x".to_owned(), told)]));
+            let mut moments = Moments::default();
+            for value in [a, b, a].map(value).into_iter().flatten() {
+                prop_assert!(value > 0.0);
+                moments.push(value).unwrap();
+            }
             if let (Some(of_a), Some(of_b)) = (value(a), value(b)) {
-                prop_assert!(of_a.is_finite() && of_a > 0.0);
                 if a < b {
                     let (better, worse) = if maximised { (of_b, of_a) } else { (of_a, of_b) };
                     prop_assert!(better <= worse);

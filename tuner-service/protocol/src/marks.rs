@@ -8,7 +8,7 @@ use std::fmt;
 
 use io_autotune_model::{
     LARGEST_MEASURE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, REPORTED,
-    is_reported_name,
+    SMALLEST_REPORTED, is_reported_name,
 };
 
 /// The variable that names the file.
@@ -56,7 +56,7 @@ pub struct MpiIo {
 /// Why `NAME=VALUE` is no measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no NAME=VALUE: a name is a letter and at most 31 more letters, digits, _ or -, a value a positive number, at most 2^63"
+    "{0:?} is no NAME=VALUE: a name is a letter and at most 31 more letters, digits, _ or -, a value a number from 2^-63 to 2^63"
 )]
 pub struct ReportedError(String);
 
@@ -91,7 +91,7 @@ impl Mark {
 
 fn reported(name: &str, value: &str) -> Option<Mark> {
     let value = value.parse::<f64>().ok()?;
-    let is_good = is_reported_name(name) && value > 0.0 && value <= LARGEST_MEASURE;
+    let is_good = is_reported_name(name) && (SMALLEST_REPORTED..=LARGEST_MEASURE).contains(&value);
     is_good.then(|| Mark::Reported {
         name: name.to_owned(),
         value,
@@ -376,6 +376,7 @@ mod tests {
             "a b=1",
             "a=1 2",
             "rate=1e300",
+            "rate=1e-300",
         ] {
             assert!(Mark::reported(bad).is_err(), "{bad}");
         }

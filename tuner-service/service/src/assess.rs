@@ -47,26 +47,26 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
         Some(one) if one.epoch == state.epoch => one.gain,
         _ => Evidence::default().gain(state.epoch),
     };
-    let mut parent = None;
+    let mut before = None;
     for kept in assessing.evidence().await? {
         let last = effects
             .iter()
             .filter(|effect| effect.epoch == kept.epoch)
             .max_by_key(|effect| effect.last);
         let claim = last.zip(Some(&gain).filter(|_| kept.epoch == state.epoch));
-        let mut evidence = begun(&kept, parent.as_ref(), claim);
+        let mut evidence = begun(&kept, before.as_ref(), claim);
         enter(&mut assessing, &kept, &mut evidence).await?;
         assessing
             .write_evidence(kept.epoch_id, &json!(evidence))
             .await?;
-        let before = evidence.comparisons_before();
-        effects.retain(|effect| effect.epoch != kept.epoch || effect.number <= before);
+        let numbered = evidence.comparisons_before();
+        effects.retain(|effect| effect.epoch != kept.epoch || effect.number <= numbered);
         effects.extend(evidence.effects(kept.epoch));
         // Late facts about an earlier epoch do not change the current gain.
         if kept.epoch == state.epoch {
             gain = evidence.gain(state.epoch);
         }
-        parent = Some(evidence);
+        before = Some(evidence);
     }
     effects.sort_by_key(|effect| (effect.epoch, effect.number));
     if let Some(source) = Source::of(&state.space, &state.history) {
@@ -126,7 +126,7 @@ pub(crate) async fn of(
 /// be downdated without rounding.
 fn begun(
     kept: &KeptEvidence,
-    parent: Option<&Evidence>,
+    before: Option<&Evidence>,
     claim: Option<(&Effect, &Gain)>,
 ) -> Evidence {
     let read = |value: &Option<Value>, claim| {
@@ -139,8 +139,8 @@ fn begun(
         Some(own) if kept.judged.is_some_and(|run_id| run_id <= own.through) => own.anew(),
         Some(own) => own,
         None => {
-            let parent = parent.cloned().or_else(|| read(&kept.parent, None));
-            parent.unwrap_or_default().next_epoch()
+            let before = before.cloned().or_else(|| read(&kept.earlier, None));
+            before.unwrap_or_default().next_epoch()
         }
     }
 }
@@ -300,13 +300,13 @@ mod tests {
         evidence
     }
 
-    fn kept(own: Option<Value>, parent: Option<Value>) -> KeptEvidence {
+    fn kept(own: Option<Value>, earlier: Option<Value>) -> KeptEvidence {
         KeptEvidence {
             epoch_id: 1,
             epoch: 1,
             default: "{}".to_owned(),
             own,
-            parent,
+            earlier,
             judged: None,
         }
     }

@@ -308,6 +308,8 @@ impl Reconciler {
             read.add(&stored, node_lists.get(&run_id).copied());
         };
         let mut unread = Vec::new();
+        // What nodes reported of these is not known: no verdict may say that they reported nothing.
+        let mut unmerged = HashSet::new();
         for (run, _) in batch.iter().filter(|(run, _)| run.reported) {
             if !run.dirty {
                 unread.push(run.run_id);
@@ -316,6 +318,7 @@ impl Reconciler {
             let merge = |read: Reports| keep(run.run_id, read).into();
             if let Err(error) = self.store.merge_reports(run.run_id, add, merge).await {
                 tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
+                unmerged.insert(run.run_id);
             }
         }
         let done = |run_id, read: Reports| drop(keep(run_id, read));
@@ -325,6 +328,9 @@ impl Reconciler {
         }
         let mut verdicts = Vec::new();
         for (run, asked) in batch {
+            if unmerged.contains(&run.run_id) {
+                continue;
+            }
             let (reported, observed_values) = reports.remove(&run.run_id).unzip();
             match next(&facts(&run, reported, asked), self.timeouts) {
                 Next::Wait => {}

@@ -265,6 +265,11 @@ impl Store {
                 }
             }
             ("pin" | "unpin" | "reset" | "warm-start", Some(study_id), None) => {
+                if line.detail.get("is_offered") == Some(&Value::Bool(false)) {
+                    return Ok(Undone::Cannot(
+                        "the accelerator does not offer what was pinned any more",
+                    ));
+                }
                 let Some(before) = line.detail.get("before") else {
                     return Ok(Undone::Cannot(
                         "a version before 0.3 did it, which did not keep what was before",

@@ -43,8 +43,8 @@ pub struct KeptEvidence {
     pub default: String,
     /// Its evidence, if it has any yet.
     pub own: Option<Value>,
-    /// Its parent's.
-    pub parent: Option<Value>,
+    /// That of the latest epoch before it that has some.
+    pub earlier: Option<Value>,
     /// The first of its runs that were judged in this transaction, if any.
     pub judged: Option<i64>,
 }
@@ -149,13 +149,17 @@ impl Assessing {
     }
 
     /// The epochs to assess, the earliest first: the judged one, and those before it without
-    /// evidence, because each continues its parent's numbers of comparisons.
+    /// evidence, because each continues the numbers of comparisons of the one before, whichever it
+    /// is the child of: a reset that is undone has looked, too.
     pub async fn evidence(&mut self) -> Result<Vec<KeptEvidence>, StoreError> {
         let rows = sqlx::query!(
             r#"select e.id, e.ordinal, e.space as "space: Json<Space>", e.evidence,
-                      parent.evidence as "parent_evidence?"
+                      earlier.evidence as "earlier_evidence?"
                from epochs judged join epochs e on e.study_id = judged.study_id
-               left join epochs parent on parent.id = e.parent_id
+               left join lateral (select earlier.evidence from epochs earlier
+                                  where earlier.study_id = e.study_id and earlier.ordinal < e.ordinal
+                                    and earlier.evidence is not null
+                                  order by earlier.ordinal desc limit 1) earlier on true
                where judged.id = $1
                  and (e.id = judged.id or e.evidence is null and e.ordinal < judged.ordinal)
                order by e.ordinal"#,
@@ -169,7 +173,7 @@ impl Assessing {
             epoch: row.ordinal,
             default: row.space.0.default().key(),
             own: row.evidence,
-            parent: row.parent_evidence,
+            earlier: row.earlier_evidence,
             judged: self.judged.filter(|_| row.id == self.epoch_id),
         });
         Ok(kept.collect())

@@ -22,6 +22,7 @@ impl Store {
         if let [only] = clusters {
             give(&mut transaction, NAME, None, only).await?;
         }
+        release_anothers(&mut transaction, NAME).await?;
         let not_served = sqlx::query!(
             r#"select cluster, count(*) as "studies!" from studies
                where cluster is null or cluster <> all($1)
@@ -76,6 +77,7 @@ impl Store {
             });
         }
         let given = give(&mut transaction, NAME, from, to).await?;
+        release_anothers(&mut transaction, NAME).await?;
         if from.is_some() {
             // An order without a cluster is about all.
             sqlx::query!(
@@ -115,4 +117,19 @@ async fn give(
     .await
     .named(name)?;
     Ok(given.rows_affected())
+}
+
+/// Nobody asks after runs in flight of another cluster than their study's: no study waits for them.
+async fn release_anothers(
+    connection: &mut PgConnection,
+    name: &'static str,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update runs r set released = true from epochs e join studies s on s.id = e.study_id
+         where e.id = r.epoch_id and s.cluster <> r.cluster and r.state = 'in_flight' and not r.released"
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    Ok(())
 }

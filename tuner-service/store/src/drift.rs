@@ -59,7 +59,8 @@ impl Store {
                where r.id = any($1) and r.phase = 'settled' and r.role in ('settled', 'control')
                  and not exists (select from epochs later where later.study_id = e.study_id
                                  and later.ordinal > e.ordinal)
-                 and not exists (select from pins p where p.study_id = e.study_id)
+                 and not exists (select from pins p where p.study_id = e.study_id
+                                 and (p.until is null or p.until > now()))
                limit 1"#,
             run_ids
         )

@@ -3,15 +3,19 @@
 use io_autotune_model::{
     History, Objective, Parametrization, Space, carried, carried_parametrization,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::audit::{Audit, Entry, write};
 use crate::error::{Named, StoreError};
 use crate::pool::one_row;
 use crate::records::number;
 use crate::state::StudyState;
 use crate::tested;
+
+/// Whose file says what an accelerator offers.
+const ROOT: u32 = 0;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening<'a> {
@@ -75,7 +79,8 @@ pub(crate) async fn open_epoch(
     Ok(ordinal)
 }
 
-/// Opens the next epoch under the study's lock. Runs and a pin that still fit the space move along.
+/// Opens the next epoch under the study's lock. Runs and a pin that still fit the space move along;
+/// a pin that does not is removed, as root's change of the accelerator's file.
 pub(crate) async fn open_changed_epoch(
     connection: &mut PgConnection,
     name: &'static str,
@@ -84,8 +89,10 @@ pub(crate) async fn open_changed_epoch(
 ) -> Result<(), StoreError> {
     let why = "the accelerator's parameters changed";
     open_following_epoch(connection, name, parent, parent.epoch + 1, space, why).await?;
-    let pin = parent.own_pin();
-    if let Some(pin) = pin.and_then(|pin| carried_parametrization(pin, &parent.space, space)) {
+    let Some(pin) = parent.own_pin() else {
+        return Ok(());
+    };
+    if let Some(pin) = carried_parametrization(pin, &parent.space, space) {
         let result = sqlx::query!(
             "update pins set parametrization = $2 where study_id = $1",
             parent.study_id,
@@ -95,6 +102,15 @@ pub(crate) async fn open_changed_epoch(
         .await
         .named(name)?;
         one_row(name, &result)?;
+    } else {
+        sqlx::query!("delete from pins where study_id = $1", parent.study_id)
+            .execute(&mut *connection)
+            .await
+            .named(name)?;
+        let detail = json!({ "parametrization": pin, "is_offered": false });
+        let entry = Entry::of_study("unpin", parent.study_id, detail);
+        let why = "the accelerator does not offer what was pinned any more";
+        write(connection, name, entry, Audit { uid: ROOT, why }).await?;
     }
     Ok(())
 }

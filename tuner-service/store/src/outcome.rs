@@ -331,6 +331,8 @@ async fn write_truth(
     let changes = i64::from(record(run.truth.as_ref()) != record(now));
     let result = sqlx::query!(
         "update runs set outcome = $2, outcome_source = $3, suspended = $4, limit_seconds = $5, changes = changes + $6,
+                         -- Now that it is known which nodes the job had, others' reports are not heard.
+                         dirty = dirty or $6 > 0 and (select count(*) > 1 from reports where run_id = $1),
                          outcome_at = case when $2::text is not null then coalesce(outcome_at, now()) end
          where id = $1",
         run.at.run_id,

@@ -226,8 +226,12 @@ impl<'a> Members<'a> {
             others.map(move |(_, one)| count(one)).collect::<Vec<_>>()
         };
         let most = most_of_another(own, &others(|one| one.elapsed.count));
-        let most_lost = 1 + second(others(|one| one.failed));
-        let most_cut = 1 + second(others(|one| one.censored.len() as u64));
+        // One loss of one other user counts, as a reason for doubt; more, and running out of memory,
+        // which is believed at once, as far as a second one has met them.
+        let most_failed = 1 + second(others(|one| one.failed));
+        let most_cut = 1 + second(others(cut));
+        let most_lost = 1 + second(others(|one| one.failed + cut(one)));
+        let most_memory = second(others(|one| one.out_of_memory));
         let first = point.values().map(|one| one.first_ordinal).min();
         let parametrization = point.values().next().map(|one| one.parametrization.clone());
         let mut pooled = Tested::new(parametrization.unwrap_or_default(), first.unwrap_or(0));
@@ -256,11 +260,16 @@ impl<'a> Members<'a> {
                 // What a positive time becomes is one, unless users are absurdly far apart.
                 let _ = pooled.record_run(RecentRun { elapsed, ..*run });
             }
-            let most = if is_own { u64::MAX } else { most_lost };
-            pooled.failed += one.failed.min(most);
-            pooled.out_of_memory += one.out_of_memory.min(most);
-            let cut = usize::try_from(if is_own { u64::MAX } else { most_cut });
-            for run in one.censored.iter().take(cut.unwrap_or(usize::MAX)) {
+            let most = |most: u64| if is_own { u64::MAX } else { most };
+            let failed = one.failed.min(most(most_failed));
+            let cut = cut(one).min(most(most_cut.min(most_lost.saturating_sub(failed))));
+            pooled.failed += failed;
+            pooled.out_of_memory += one.out_of_memory.min(most(most_memory));
+            for run in one
+                .censored
+                .iter()
+                .take(usize::try_from(cut).unwrap_or(usize::MAX))
+            {
                 let bound = run.elapsed * moved.exponential();
                 let _ = pooled.record_censored(run.ordinal, bound);
             }
@@ -311,6 +320,10 @@ pub(crate) fn most_of_another(own: u64, others: &[u64]) -> u64 {
         .rev()
         .find(fits)
         .unwrap_or(1)
+}
+
+fn cut(one: &Tested) -> u64 {
+    one.censored.len() as u64
 }
 
 /// The second largest: what two users at least have met.

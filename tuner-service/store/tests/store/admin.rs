@@ -5,7 +5,7 @@ use io_autotune_store::{Audit, AuditFilter, StudyFilter, StudyState, Undone, War
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Database, Start, by, counted, decision, launch, point};
+use crate::support::{Database, Start, by, counted, decision, launch, narrow_space, point};
 
 fn of_study(study_id: i64) -> AuditFilter {
     AuditFilter {
@@ -269,4 +269,31 @@ async fn a_warm_start_opens_an_epoch_with_anothers_ranks_and_is_undone() {
         (3, false)
     );
     assert_eq!(store.check_caches().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_pin_that_the_accelerator_offers_no_more_is_removed_and_the_audit_says_so() {
+    let database = Database::new().await;
+    let store = database.store(2);
+    Start::of(1).search(&store, point(1)).await;
+    let study_id = database.number("select id from studies").await;
+    let audit = Audit {
+        uid: 1000,
+        why: "paper deadline",
+    };
+    store.pin(study_id, &point(7), None, audit).await.unwrap();
+    let mut start = Start::of(2);
+    start.space = narrow_space();
+    let ask = |state: &StudyState| {
+        assert_eq!(state.pin, None);
+        decision(Phase::Search, Role::Search, point(2))
+    };
+    start.ask(&store, ask).await.unwrap();
+    let study = store.studies(&StudyFilter::default()).await.unwrap();
+    assert_eq!(study[0].pin, None);
+    let line = store.audit(&of_study(study_id)).await.unwrap().remove(0);
+    assert_eq!((line.action.as_str(), line.uid), ("unpin", 0));
+    assert!(line.why.contains("does not offer"), "{}", line.why);
+    let undone = store.undo(line.audit_id, audit).await.unwrap();
+    assert!(matches!(undone, Undone::Cannot(_)), "{undone:?}");
 }

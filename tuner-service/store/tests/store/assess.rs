@@ -184,19 +184,28 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     );
     assert!(store.unassessed(10).await.unwrap().is_empty());
 
-    // The next epoch begins with nothing of its own, and knows its parent's.
+    // The next epoch begins with nothing of its own, and knows that of the one before.
     let audit = by(0, "test");
-    store.reset(study_id, audit).await.unwrap();
+    let reset = store.reset(study_id, audit).await.unwrap();
     let mut assessing = store.assess(study_id).await.unwrap();
     let [kept] = &assessing.evidence().await.unwrap()[..] else {
         panic!("one epoch");
     };
     assert_eq!(
-        (kept.epoch, &kept.own, &kept.parent),
+        (kept.epoch, &kept.own, &kept.earlier),
         (2, &None, &Some(evidence))
     );
     let earlier = assessing.assessment().await.unwrap();
     assert_eq!(earlier, Some(said(1, "kept")));
+
+    // So does the one that goes on where a reset is undone: what was compared meanwhile was looked at.
+    let (epoch_id, evidence) = (kept.epoch_id, json!({ "through": 9 }));
+    write(&mut assessing, epoch_id, &evidence, "of the reset").await;
+    assessing.commit().await.unwrap();
+    store.undo(reset.line, audit).await.unwrap();
+    let mut assessing = store.assess(study_id).await.unwrap();
+    let kept = assessing.evidence().await.unwrap().pop().unwrap();
+    assert_eq!((kept.epoch, kept.earlier), (3, Some(evidence)));
 }
 
 /// A database of before evidence was kept: each epoch has its own space, and numbers its comparisons

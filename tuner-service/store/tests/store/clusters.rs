@@ -246,6 +246,9 @@ async fn a_run_in_another_clusters_study_counts_nowhere() {
     for cluster in [CLUSTER, BETA] {
         assert_eq!(awaited(&store, cluster).await, []);
     }
+    // Nor does it hold a place among those in flight, for which a search and claims wait.
+    let state = store.state_of(&study(1000, "ocean"), &space()).await;
+    assert_eq!(state.unwrap().pending, []);
 }
 
 #[tokio::test]

@@ -216,7 +216,7 @@ async fn of_two_services_that_expire_runs_see_a_drift_and_read_a_new_catalogue_o
 }
 
 #[tokio::test]
-async fn a_pinned_study_is_not_looked_at_and_neither_is_a_run_of_the_search() {
+async fn while_it_is_pinned_a_study_is_not_looked_at_and_neither_is_a_run_of_the_search() {
     let database = Database::new().await;
     let store = database.store(2);
     let mut last = 0;
@@ -228,7 +228,8 @@ async fn a_pinned_study_is_not_looked_at_and_neither_is_a_run_of_the_search() {
     let audit = by(0, "a test");
     store.pin(study_id, &point(3), None, audit).await.unwrap();
     assert_eq!(follow(&store, last).await, None);
-    store.unpin(study_id, audit).await.unwrap();
+    let expire = "update pins set until = now() - interval '1 s' returning study_id";
+    assert_eq!(database.number(expire).await, study_id);
     let search = Start::of(91).search(&store, point(5)).await;
     assert_eq!(follow(&store, search.run_id).await, None);
     assert_eq!(follow(&store, last).await, Some(2));

@@ -7,7 +7,7 @@ use io_autotune_store::{AwaitedRun, RunFilter, RunRow, Store, StoreError};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Database, Report, Start, merge_reports, point};
+use crate::support::{CLUSTER, Database, Report, Start, merge_reports, point, say};
 
 async fn only_run(store: &Store) -> RunRow {
     let mut runs = store
@@ -147,6 +147,10 @@ async fn what_the_nodes_of_a_run_report_is_merged_together() {
         assert_eq!(run.missing.is_some(), is_missing, "{node}");
         assert_eq!((run.dirty, run.elapsed), (false, Some(12.0)));
     }
+    // Once it is known which nodes the job had, others' reports are left out.
+    say(&store, 1, "COMPLETED").await;
+    assert!(missing().await.dirty);
+    merge_reports(&store, run_id).await;
     let run = missing().await;
     assert_eq!((run.changes, run.epilog), (3, Some(json!({ "nodes": 3 }))));
     let after = only_run(&store).await;

@@ -1,4 +1,5 @@
-use io_autotune_model::{Phase, Role, Space};
+use io_autotune_model::{Phase, Point, Role, Space};
+use io_autotune_search::history::by_point::View;
 use proptest::prelude::*;
 
 use super::*;
@@ -168,8 +169,8 @@ fn whose_default_is_slow_on_purpose_is_found_and_counts_for_themselves() {
 fn what_fails_for_one_other_user_alone_has_failed_once_and_for_oneself_each_time() {
     let space = grid(&[6]);
     let mut histories = five(&space, &[(1, &[(2, &[90.0])]), (2, &[(2, &[90.0])])]);
-    let fail = |histories: &mut BTreeMap<Member, History>, member: Member, times: i64| {
-        let own = at(&space, 2);
+    let fail_at = |histories: &mut BTreeMap<Member, History>, member, level, times: i64| {
+        let own = at(&space, level);
         let tested = &mut histories.get_mut(&member).unwrap().tested;
         let tested = tested.iter_mut().find(|one| one.parametrization == own);
         let tested = tested.unwrap();
@@ -178,16 +179,29 @@ fn what_fails_for_one_other_user_alone_has_failed_once_and_for_oneself_each_time
             tested.record_censored(ordinal, 500.0).unwrap();
         }
     };
+    let fail = |histories: &mut BTreeMap<Member, History>, member, times| {
+        fail_at(histories, member, 2, times);
+    };
+    let is_quarantined = |histories: &BTreeMap<Member, History>, member| {
+        let known = of(histories, &space, member);
+        let view = View::new(&space, &known, &[]);
+        view.get(&Point(vec![2])).unwrap().is_quarantined()
+    };
     let lost = |histories: &BTreeMap<Member, History>, member| {
         let known = of(histories, &space, member);
         let known = found(&known, &space, 2);
         (known.failed, known.out_of_memory, known.censored.len())
     };
     fail(&mut histories, 1, 8);
-    assert_eq!(lost(&histories, 0), (1, 1, 1));
+    assert_eq!(lost(&histories, 0), (1, 0, 0));
     assert_eq!(lost(&histories, 1), (8, 8, 8));
+    assert!(!is_quarantined(&histories, 0) && is_quarantined(&histories, 1));
     fail(&mut histories, 2, 2);
-    assert_eq!(lost(&histories, 0), (5, 5, 5));
+    assert_eq!(lost(&histories, 0), (5, 4, 4));
+    assert!(is_quarantined(&histories, 0));
+    // Nor does what one alone has met under the default speak for a parametrization.
+    fail_at(&mut histories, 1, 0, 8);
+    assert!(is_quarantined(&histories, 0));
 }
 
 #[test]
