@@ -152,7 +152,7 @@ async fn what_the_nodes_of_a_run_report_is_merged_together() {
     assert!(missing().await.dirty);
     merge_reports(&store, run_id).await;
     let run = missing().await;
-    assert_eq!((run.changes, run.epilog), (3, Some(json!({ "nodes": 3 }))));
+    assert_eq!((run.changes, run.epilog), (4, Some(json!({ "nodes": 3 }))));
     let after = only_run(&store).await;
     assert_eq!(after.measures["bytes_written"], 3.0 * 4096.0);
     assert_eq!(after.applied, first.applied);
