@@ -60,6 +60,11 @@ impl ReconcileConfig {
         }
     }
 
+    /// How often to ask about reported runs.
+    fn poll(&self) -> Duration {
+        Duration::from_secs_f64(self.poll_seconds.clamp(0.1, 3600.0))
+    }
+
     /// How often to look at what nothing tells.
     pub(crate) fn sweep(&self) -> Duration {
         Duration::from_secs_f64(self.sweep_seconds.clamp(0.1, 86400.0))
@@ -88,60 +93,87 @@ const NONCES_KEPT: Duration = Duration::from_mins(15);
 /// Concurrent batches: commits share a flush, but starts need connections too.
 const BATCHES_AT_ONCE: usize = 4;
 
-/// Reconciles a cluster's runs until told to stop, so that one whose Slurm is slow holds up no other;
-/// `cleans`: also sweeps what is of no cluster. Logs a failed round and goes on.
-pub(crate) async fn run(
-    store: Store,
-    cluster: Arc<Cluster>,
-    cleans: bool,
-    mut reconciled: watch::Receiver<Reconciled>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let first = reconciled.borrow_and_update().clone();
-    let mut config = first.config;
-    let mut reconciler = Arc::new(Reconciler {
-        store,
-        cluster,
-        cleans,
-        settings: first.settings,
-        timeouts: config.timeouts(),
-    });
-    let mut retention = Retention::new(first.retention);
-    let mut next_sweep = Instant::now();
-    loop {
-        let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
-        let sweep = config.sweep();
-        tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => return,
-            Ok(()) = reconciled.changed() => {
-                let now = reconciled.borrow_and_update().clone();
-                config = now.config;
-                reconciler = Arc::new(Reconciler {
-                    store: reconciler.store.clone(),
-                    cluster: Arc::clone(&reconciler.cluster),
-                    cleans,
-                    settings: now.settings,
-                    timeouts: config.timeouts(),
-                });
-                retention = Retention::new(now.retention);
-                next_sweep = Instant::now();
-            }
-            () = tokio::time::sleep(poll) => {}
+/// The reconciliation of one cluster: its runs, and in its sweeps also what else has to be looked at now
+/// and then. Each cluster has its own, so that one whose Slurm is slow holds up no other.
+pub(crate) struct Reconciliation {
+    reconciler: Arc<Reconciler>,
+    retention: Retention,
+    config: ReconcileConfig,
+}
+
+impl Reconciliation {
+    /// `cleans`: it also sweeps what is of no cluster.
+    pub(crate) fn new(
+        store: Store,
+        cluster: Arc<Cluster>,
+        cleans: bool,
+        reconciled: Reconciled,
+    ) -> Self {
+        let Reconciled {
+            settings,
+            config,
+            retention,
+        } = reconciled;
+        Self {
+            reconciler: Arc::new(Reconciler {
+                store,
+                cluster,
+                cleans,
+                settings,
+                timeouts: config.timeouts(),
+            }),
+            retention: Retention::new(retention),
+            config,
         }
-        let sweeping = Instant::now() >= next_sweep;
-        if sweeping {
-            next_sweep = Instant::now() + sweep;
-        }
-        if let Err(error) = reconciler.round(sweeping).await {
-            let cluster = &reconciler.cluster.sources.cluster;
+    }
+
+    /// The same by another configuration.
+    pub(crate) fn by(&self, reconciled: Reconciled) -> Self {
+        let Reconciler {
+            store,
+            cluster,
+            cleans,
+            ..
+        } = &*self.reconciler;
+        Self::new(store.clone(), Arc::clone(cluster), *cleans, reconciled)
+    }
+
+    /// One round; `sweeping`: with what a sweep looks at. Logs what fails.
+    pub(crate) async fn round(&mut self, sweeping: bool) {
+        if let Err(error) = self.reconciler.round(sweeping).await {
+            let cluster = &self.reconciler.cluster.sources.cluster;
             tracing::warn!(cluster, %error, "reconciliation has to wait");
         }
         // Last: nothing waits for it.
         if sweeping
-            && cleans
-            && let Err(error) = retention.sweep(&reconciler.store).await
+            && self.reconciler.cleans
+            && let Err(error) = self.retention.sweep(&self.reconciler.store).await
         {
             tracing::warn!(%error, "the removal of old runs has to wait");
+        }
+    }
+
+    /// A round again and again until told to stop, each by the configuration of then.
+    pub(crate) async fn go_on(
+        mut self,
+        mut reconciled: watch::Receiver<Reconciled>,
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        let mut next_sweep = Instant::now();
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|stop| *stop) => return,
+                Ok(()) = reconciled.changed() => {
+                    self = self.by(reconciled.borrow_and_update().clone());
+                    next_sweep = Instant::now();
+                }
+                () = tokio::time::sleep(self.config.poll()) => {}
+            }
+            let sweeping = Instant::now() >= next_sweep;
+            if sweeping {
+                next_sweep = Instant::now() + self.config.sweep();
+            }
+            self.round(sweeping).await;
         }
     }
 }

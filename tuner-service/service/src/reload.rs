@@ -88,7 +88,8 @@ impl Reloading {
         }
     }
 
-    async fn reloaded(mut self) -> Self {
+    /// Reads service.toml anew, and puts it in force if it can be.
+    pub(crate) async fn reloaded(mut self) -> Self {
         // Files are read, and reading may block.
         let (reloading, read) = match tokio::task::spawn_blocking(move || {
             let read = self.read();
@@ -202,7 +203,8 @@ impl Reloading {
         }
     }
 
-    async fn look(&self) {
+    /// Follows what has changed in the catalogue and the rules.
+    pub(crate) async fn look(&self) {
         let (catalogue, rules) = (Arc::clone(&self.catalogue), Arc::clone(&self.rules));
         let looked = tokio::task::spawn_blocking(move || (catalogue.refresh(), rules.refresh()));
         let Ok((changes, rules)) = looked.await else {

@@ -149,7 +149,7 @@ impl Sharing {
 
     /// Writes what changed. A study that no rule makes share any more hears nobody, and is heard by
     /// nobody.
-    async fn sweep(&self, store: &Store) -> Result<(), StoreError> {
+    pub(crate) async fn sweep(&self, store: &Store) -> Result<(), StoreError> {
         let rules = self.rules();
         let names = rules.iter().flat_map(|rule| &rule.applications);
         let names = names.map(|name| name.trim_end_matches('*').to_owned());

@@ -46,7 +46,7 @@ pub(super) async fn doctor(
     checks.push(accelerators(&service));
     checks.push(rules(&service));
     checks.push(signing(&service).await);
-    let now = Timestamp::now();
+    let now = service.clock.now();
     checks.extend(service.hosts.checks(now));
     Ok(Json(Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -136,9 +136,9 @@ fn judge_database(facts: &DatabaseFacts) -> Check {
 
 async fn clock(service: &Service) -> Check {
     const NAME: &str = "database clock";
-    let before = Timestamp::now();
+    let before = service.clock.now();
     stored(NAME, service.store.now().await, |database| {
-        let after = Timestamp::now();
+        let after = service.clock.now();
         let off = skew(before, database, after);
         let detail = format!("{off:.1} s off the service's host's");
         if off > CLOCK_SKEW_SECONDS {

@@ -43,6 +43,7 @@ pub(crate) use self::report::ReportConfig;
 pub(crate) use self::signing::{CREDENTIAL_CALLS, LONG_BODIES, USERS_CREDENTIAL_CALLS};
 use crate::access::Access;
 use crate::admission::Admissions;
+use crate::clock::Clock;
 use crate::decide::Snapshot;
 use crate::door::Door;
 use crate::hosts::Hosts;
@@ -55,6 +56,9 @@ use crate::sharing::Sharing;
 use crate::slurm::Cluster;
 use crate::slurm::associations::LiveAssociations;
 use crate::surrogates::SurrogateCaches;
+
+/// Draws from [0, 1).
+pub(crate) type Draw = Arc<dyn Fn() -> f64 + Send + Sync>;
 
 /// The service behind one of its doors. What is not behind an `Arc` is the door's own.
 #[derive(Clone)]
@@ -91,6 +95,9 @@ pub(crate) struct Service {
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Decides which runs are control runs; of the system's randomness, so that nobody can tell beforehand.
+    pub(crate) draw: Draw,
 }
 
 impl Service {

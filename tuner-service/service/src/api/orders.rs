@@ -52,7 +52,7 @@ pub(super) async fn order(
     Checked(Json(body)): Checked<Json<OrderRequest>>,
 ) -> Result<Json<OrderAnswer>, ApiError> {
     let why = reason(&body.why)?;
-    later(body.until)?;
+    later(body.until, service.clock.now())?;
     let scope = scope(&service, asker.reader, body.scope).await?;
     let directive = match (body.kind, body.values) {
         (OrderKind::Pin, Some(values)) if scope.study_id.is_none() => Directive::Pin(values),

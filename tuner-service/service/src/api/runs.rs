@@ -71,7 +71,7 @@ pub(super) async fn start(
         && !before_nodes
     {
         let node = service.node_name(&job);
-        service.hosts.hear(&node, state, Timestamp::now());
+        service.hosts.hear(&node, state, service.clock.now());
     }
     let request = service.resolved(request);
     let (accelerator, choice) = accelerator(&service, &job, &request).await?;
@@ -103,8 +103,7 @@ pub(super) async fn start(
         settings: &service.settings,
         surrogates: Some(&service.surrogates),
         busy: None,
-        // Of the system's randomness: nobody can tell beforehand which runs are control runs.
-        draw: rand::random(),
+        draw: (service.draw)(),
     };
     let ask = || async {
         let started = retried(|| started(&service, &new, &occasion)).await?;

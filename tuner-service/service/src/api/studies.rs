@@ -96,7 +96,7 @@ pub(super) async fn pin(
 ) -> Result<Json<StudySummary>, ApiError> {
     let steering = Steering::of(&service, asker, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
-    later(body.until)?;
+    later(body.until, service.clock.now())?;
     let pinned = service
         .store
         .pin(study_id, &parametrization, body.until, steering.audit);
@@ -296,9 +296,9 @@ pub(super) async fn one_row(
 }
 
 /// Errs when that is over already.
-pub(super) fn later(until: Option<Timestamp>) -> Result<(), ApiError> {
+pub(super) fn later(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiError> {
     match until {
-        Some(until) if until <= Timestamp::now() => Err(ApiError::bad_request(format!(
+        Some(until) if until <= now => Err(ApiError::bad_request(format!(
             "it would be over already: {until} is not later than now"
         ))),
         _ => Ok(()),

@@ -78,15 +78,18 @@ impl Nodes {
         Ok(known)
     }
 
+    /// Asks now; where Slurm does not answer, what was known stays.
+    pub(crate) async fn renew(&self) {
+        match self.ask().await {
+            Ok(known) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = known,
+            Err(error) => tracing::warn!(%error, "the nodes' addresses stay as they were"),
+        }
+    }
+
     /// Asks now, now and then, and when a node is unknown, until it is to stop.
     pub(crate) async fn watch(&self, mut stopping: watch::Receiver<bool>) {
         loop {
-            match self.ask().await {
-                Ok(known) => {
-                    *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
-                }
-                Err(error) => tracing::warn!(%error, "the nodes' addresses stay as they were"),
-            }
+            self.renew().await;
             let pause = async {
                 tokio::time::sleep(AT_MOST_EVERY).await;
                 // A node that comes to be known is worth asking for; else now and then.

@@ -1,0 +1,210 @@
+//! The command line, and what is done once and not served: printing, checking, migrating, mapping.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use io_autotune_catalogue::{Catalogue, LiveCatalogue, LiveRules};
+use io_autotune_configuration::Origin;
+use io_autotune_store::{Audit, Store, StoreOptions};
+use nix::unistd::Uid;
+use tokio::runtime::{Handle, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::api;
+use crate::assembly::{Assembly, SiteFiles};
+use crate::assess;
+use crate::config::{Config, StartupError};
+use crate::serve::{migrated, serve};
+
+/// Picks the next parametrization for each run of each application, and remembers how it went.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "IO_AUTOTUNED_CONFIG",
+        default_value = "/etc/io-autotune/service.toml"
+    )]
+    config: PathBuf,
+    /// Print the API's description (OpenAPI 3.1, JSON) and exit.
+    #[arg(long)]
+    print_openapi: bool,
+    /// Print the configuration in force, and where each value is from, and exit.
+    #[arg(long)]
+    print_config: bool,
+    /// Check the configuration, the catalogue and the rules for applications, and exit.
+    #[arg(long)]
+    check: bool,
+    /// Assess all studies without an assessment, from their verdicts alone, and exit. After an upgrade the
+    /// running service does so by itself, 100 studies a sweep.
+    #[arg(long)]
+    assess: bool,
+    /// Say which of service.toml's clusters the studies are of that are older than clusters are known, or that were of
+    /// another, which has a new name; and exit. The service must not run.
+    #[arg(long, value_name = "[OLD=]NAME")]
+    map_cluster: Option<String>,
+    /// Bring the database's schema up to date as the role in this URL, and exit. The service's own role may not.
+    #[arg(long, value_name = "URL")]
+    migrate: Option<String>,
+}
+
+/// Reads the command line and does what it says: serves until told to stop, or does one thing and ends.
+#[must_use]
+pub fn run() -> ExitCode {
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if arguments.print_openapi {
+        return print_openapi();
+    }
+    if arguments.print_config {
+        return print_config(&arguments, &matches);
+    }
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            EnvFilter::try_from_env("IO_AUTOTUNED_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
+        )
+        .with_writer(std::io::stderr)
+        .json()
+        .init();
+    allow_open_files();
+    match carry_out(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "io-autotuned cannot run");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A connection per request: a job on ten thousand nodes makes as many at once. The soft limit is
+/// 1024 only because of select(2).
+fn allow_open_files() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
+    if let Err(error) = raised {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
+fn print_config(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
+    let origin = Origin::of(matches, "config", "IO_AUTOTUNED_CONFIG");
+    match Config::shown(&arguments.config, &origin) {
+        Ok(text) => {
+            let _ = write!(std::io::stdout(), "{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_openapi() -> ExitCode {
+    match api::description().to_pretty_json() {
+        Ok(text) => {
+            let _ = writeln!(std::io::stdout(), "{text}");
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The share of the processors that what users ask may keep busy, and one at least: a prolog finds
+/// another that is free.
+const USERS_SHARE: usize = 4;
+
+/// Does what the command line says. The nodes' door and the service's own work have one runtime, the
+/// users' door another.
+fn carry_out(arguments: &Arguments) -> Result<(), StartupError> {
+    let nodes = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(StartupError::Runtime)?;
+    let users = users_runtime().map_err(StartupError::Runtime)?;
+    let ran = nodes.block_on(chosen(arguments, users.handle()));
+    // Calls of a back-end that hangs are not waited for.
+    users.shutdown_background();
+    nodes.shutdown_background();
+    ran
+}
+
+fn users_runtime() -> std::io::Result<Runtime> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads((processors / USERS_SHARE).max(1))
+        .thread_name("users")
+        .enable_all()
+        .build()
+}
+
+async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> {
+    if let Some(url) = &arguments.migrate {
+        return Ok(Store::open(url, StoreOptions::default())?.migrate().await?);
+    }
+    // From the first moment on: without a handler it would end the service.
+    let hangup = signal(SignalKind::hangup()).map_err(StartupError::Runtime)?;
+    let config = Config::load(&arguments.config)?;
+    let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
+    if arguments.check {
+        let catalogue = Catalogue::load(&config.accelerators.directory)?;
+        config.can_be_chosen(&catalogue)?;
+        return config.has_default(&catalogue);
+    }
+    let catalogue = Arc::new(LiveCatalogue::open(&config.accelerators.directory)?);
+    for refused in catalogue.refused() {
+        tracing::error!(path = %refused.path.display(), problem = refused.problem, "a catalogue file is refused");
+    }
+    config.has_default(&catalogue.current())?;
+    // Its file may be mended while the service runs, as any.
+    if let Err(error) = config.can_be_chosen(&catalogue.current()) {
+        tracing::error!(%error, "an accelerator is never chosen");
+    }
+    let store = Assembly::open_store(&config)?;
+    if arguments.assess {
+        return Ok(assess::all(&store, &config.study).await?);
+    }
+    if let Some(mapping) = &arguments.map_cluster {
+        return map_cluster(&store, &config.slurm.names(), mapping).await;
+    }
+    if !migrated(&store, &config.slurm.names()).await? {
+        return Ok(());
+    }
+    let credentials = Arc::new(config.signer());
+    let files = SiteFiles {
+        path: arguments.config.clone(),
+        catalogue,
+        rules,
+    };
+    let assembly = Assembly::new(config, files, store, credentials)?;
+    serve(assembly, hangup, users).await
+}
+
+async fn map_cluster(
+    store: &Store,
+    clusters: &[String],
+    mapping: &str,
+) -> Result<(), StartupError> {
+    let (from, to) = match mapping.split_once('=') {
+        Some((from, to)) => (Some(from), to),
+        None => (None, mapping),
+    };
+    if !clusters.iter().any(|name| name == to) {
+        let there = clusters.join(", ");
+        return Err(StartupError::NoCluster(to.to_owned(), there));
+    }
+    store.migrate().await?;
+    let audit = Audit {
+        uid: Uid::current().as_raw(),
+        why: "io-autotuned --map-cluster",
+    };
+    let studies = store.map_cluster(from, to, audit).await?;
+    tracing::info!(studies, from, to, "studies were given to a cluster");
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Credentials that a test plays: unprotected, for one reader, and read once, as munged's are.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use io_autotune_protocol::credentials::{Backend, CredentialError, Credentials, Decoded};
+
+/// What one uid makes and reads: `UID|ORIGIN|READER|NUMBER|PAYLOAD`.
+#[derive(Debug)]
+pub(crate) struct PlayedCredentials {
+    uid: u32,
+    origin: Option<IpAddr>,
+    read: Mutex<HashSet<String>>,
+    fails: AtomicBool,
+}
+
+impl PlayedCredentials {
+    /// Those of a uid, whose host the back-end does not tell.
+    pub(crate) fn of(uid: u32) -> Self {
+        Self {
+            uid,
+            origin: None,
+            read: Mutex::default(),
+            fails: AtomicBool::default(),
+        }
+    }
+
+    /// Those of a uid on a host that the back-end vouches for.
+    pub(crate) fn from(uid: u32, origin: Option<IpAddr>) -> Self {
+        Self {
+            origin,
+            ..Self::of(uid)
+        }
+    }
+
+    /// Whether the back-end cannot be asked from now on.
+    pub(crate) fn fail(&self, fails: bool) {
+        self.fails.store(fails, Ordering::Relaxed);
+    }
+
+    fn ask(&self) -> Result<(), CredentialError> {
+        match self.fails.load(Ordering::Relaxed) {
+            true => Err(CredentialError::Unavailable {
+                backend: Backend::Munge,
+                problem: "Socket communication error".into(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+fn refused(problem: &str) -> CredentialError {
+    CredentialError::Refused {
+        backend: Backend::Munge,
+        problem: problem.into(),
+    }
+}
+
+impl Credentials for PlayedCredentials {
+    fn backend(&self) -> Backend {
+        Backend::Munge
+    }
+
+    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        self.ask()?;
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let origin = self.origin.map(|origin| origin.to_string());
+        let payload = String::from_utf8_lossy(payload);
+        Ok(format!(
+            "{}|{}|{reader}|{number}|{payload}",
+            self.uid,
+            origin.unwrap_or_default()
+        ))
+    }
+
+    fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
+        self.ask()?;
+        let parts: Vec<&str> = credential.splitn(5, '|').collect();
+        let [uid, origin, reader, _, payload] = parts[..] else {
+            return Err(refused("Invalid credential"));
+        };
+        if reader != self.uid.to_string() {
+            return Err(refused("Unauthorized credential decode"));
+        }
+        if !self.read.lock().unwrap().insert(credential.to_owned()) {
+            return Err(refused("Replayed credential"));
+        }
+        Ok(Decoded {
+            payload: payload.as_bytes().to_vec(),
+            uid: uid.parse().map_err(|_| refused("Invalid credential"))?,
+            gid: 0,
+            origin: origin.parse().ok(),
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Jobs as nodes and Slurm tell of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use io_autotune_protocol::{
+    Applied, EpilogOutcome, FinishAnswer, FinishRequest, Job, Request, StartAnswer, StartRequest,
+    Step, VariableState,
+};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::service::{ADMIN, CLUSTER, TestService};
+use super::slurm::Queued;
+
+/// One launch of a job. Its fields may be changed where a test needs another job.
+#[derive(Clone, Debug)]
+pub(crate) struct TestJob {
+    pub(crate) job: Job,
+    pub(crate) request: Request,
+    pub(crate) limit_seconds: Option<u64>,
+    pub(crate) started_at: Timestamp,
+    /// What squeue lists.
+    pub(crate) account: String,
+}
+
+impl TestService {
+    /// A job of one node that is about to start. `request` is what the plugin sends, such as
+    /// `app=ocean,accelerator=page-cache`.
+    pub(crate) fn job(&self, uid: u32, request: &str) -> TestJob {
+        TestJob {
+            job: Job {
+                cluster: CLUSTER.into(),
+                job_id: self.next_job_id(),
+                restart_count: 0,
+                sluid: None,
+                uid,
+                gid: uid,
+                user: Some(format!("user{uid}")),
+                node: "n1".into(),
+                nodes: 1,
+                partition: "main".into(),
+                cpus_per_node: "4".into(),
+            },
+            request: request.parse().unwrap(),
+            limit_seconds: None,
+            started_at: self.now(),
+            account: "physics".into(),
+        }
+    }
+
+    /// The one run of a job, as its owner and admins are told of it by `explain`.
+    pub(crate) async fn run_of(&self, job_id: u32) -> Value {
+        let answer = self.user(ADMIN).get(&format!("/v1/runs/{job_id}")).await;
+        let details = answer.ok();
+        let [detail] = details.as_array().unwrap().as_slice() else {
+            panic!("one run was expected: {answer}");
+        };
+        detail.clone()
+    }
+
+    /// The one study of an application, as an admin is told of it in a list.
+    pub(crate) async fn study(&self, application: &str) -> Value {
+        let path = format!("/v1/studies?app={application}");
+        let studies = self.user(ADMIN).get(&path).await.ok();
+        let [study] = studies.as_array().unwrap().as_slice() else {
+            panic!("{application} was to have one study: {studies}");
+        };
+        study.clone()
+    }
+
+    /// The id of the one study of an application.
+    pub(crate) async fn study_id(&self, application: &str) -> i64 {
+        self.study(application).await["study_id"].as_i64().unwrap()
+    }
+}
+
+impl TestJob {
+    /// What a node asks in the prolog.
+    pub(crate) fn asks(&self) -> StartRequest {
+        StartRequest {
+            job: self.job.clone(),
+            request: self.request.clone(),
+            limit_seconds: self.limit_seconds,
+            started_at: Some(self.started_at),
+            node_state: None,
+        }
+    }
+
+    /// Starts its run, whatever the service answers.
+    pub(crate) async fn try_start(&self, service: &TestService) -> Answer {
+        service.node().post("/v1/runs/start", self.asks()).await
+    }
+
+    /// Starts its run.
+    #[track_caller]
+    pub(crate) fn start(&self, service: &TestService) -> impl Future<Output = StartAnswer> {
+        async { self.try_start(service).await.read() }
+    }
+
+    /// What the node reports in the epilog of a batch job that took so many seconds, and was given all
+    /// that the start's answer has.
+    pub(crate) fn reports(&self, started: Option<&StartAnswer>, elapsed: f64) -> FinishRequest {
+        let delivery = started.map(|answer| &answer.delivery);
+        let delivered = delivery.filter(|delivery| !delivery.is_empty());
+        let variables: BTreeMap<String, VariableState> = delivered
+            .iter()
+            .flat_map(|delivery| delivery.variables())
+            .map(|name| (name.to_owned(), VariableState::Set))
+            .collect();
+        FinishRequest {
+            job: self.job.clone(),
+            request: self.request.clone(),
+            run_id: started.map(|answer| answer.run_id),
+            prolog_at: Some(self.started_at),
+            start_failure: started.is_none().then(|| "no answer".to_owned()),
+            applied: match started.filter(|_| delivered.is_some()) {
+                Some(answer) => Applied::Parametrization {
+                    parametrization: answer.parametrization.clone(),
+                },
+                None => Applied::Default,
+            },
+            steps: vec![Step {
+                step_id: Step::BATCH,
+                duration_ns: Some(
+                    u64::try_from(Duration::from_secs_f64(elapsed).as_nanos()).unwrap(),
+                ),
+                wait_status: 0,
+                nodes: 1,
+                variables,
+            }],
+            in_force: BTreeMap::new(),
+            observed: Vec::new(),
+            online: None,
+            epilog: Some(EpilogOutcome {
+                exit_code: "0:0".into(),
+                derived_exit_code: "0:0".into(),
+                limit_seconds: None,
+            }),
+            measures: BTreeMap::new(),
+        }
+    }
+
+    /// Delivers a report of its node's.
+    pub(crate) async fn finish(
+        &self,
+        service: &TestService,
+        report: &FinishRequest,
+    ) -> FinishAnswer {
+        service.node().post("/v1/runs/finish", report).await.read()
+    }
+
+    /// As squeue lists it in this state after so many seconds.
+    pub(crate) fn queued(&self, state: &str, elapsed: f64) -> Queued {
+        // slurmctld counts whole seconds.
+        #[expect(clippy::cast_possible_truncation, reason = "a job's seconds")]
+        let seconds = elapsed.ceil() as i64;
+        let ended = jiff::SignedDuration::from_secs(seconds);
+        Queued {
+            job_id: self.job.job_id,
+            state: state.into(),
+            restart_count: self.job.restart_count,
+            started_at: Some(self.started_at),
+            ended_at: Some(self.started_at + ended),
+            used: None,
+            limit: "UNLIMITED".into(),
+            uid: self.job.uid,
+            node_list: match self.job.nodes {
+                1 => self.job.node.clone(),
+                nodes => format!("n[1-{nodes}]"),
+            },
+            account: self.account.clone(),
+        }
+    }
+
+    /// Lets squeue say how it ended.
+    pub(crate) fn ends(&self, service: &TestService, state: &str, elapsed: f64) {
+        let slurm = service.slurm_of(&self.job.cluster);
+        slurm.queue(self.queued(state, elapsed));
+    }
+
+    /// Starts it, has it take so many seconds, reports it, and lets Slurm say that it completed. It has
+    /// no verdict before a round of reconciliation.
+    pub(crate) async fn completes(&self, service: &TestService, elapsed: f64) -> StartAnswer {
+        let started = self.start(service).await;
+        let report = self.reports(Some(&started), elapsed);
+        self.finish(service, &report).await;
+        self.ends(service, "COMPLETED", elapsed);
+        started
+    }
+
+    /// The same, to its verdict; returns its run as an admin is told of it.
+    pub(crate) async fn runs(&self, service: &TestService, elapsed: f64) -> Value {
+        self.completes(service, elapsed).await;
+        service.poll().await;
+        service.run_of(self.job.job_id).await["run"].clone()
+    }
+}

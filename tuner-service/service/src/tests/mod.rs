@@ -1,0 +1,17 @@
+//! The service, tested through its doors: requests as nodes and people send them, a PostgreSQL of each
+//! test's own, and no Slurm. `TestService` is where to begin.
+
+mod answer;
+mod credentials;
+mod jobs;
+mod service;
+mod slurm;
+
+mod journey;
+
+use self::answer::Answer;
+use self::jobs::TestJob;
+use self::service::{
+    ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, TestService,
+};
+use self::slurm::{PlayedSlurm, Queued};
