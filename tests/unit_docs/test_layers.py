@@ -43,6 +43,8 @@ ROOMS = {
     ],
     "engine": ["search", "settings", "guards", "settled", "study"],
 }
+# Programs: what is in the crate's root is the entry, which uses all modules and is used by none.
+ENTRIES = ["collector", "node", "service"]
 
 Graph = dict[str, set[str]]
 
@@ -165,6 +167,18 @@ def test_rooms_use_those_before_them(crate: str, order: list[str]) -> None:
         for one, others in rooms.items()
         for other in others
         if order.index(one) <= order.index(other)
+    ]
+    assert not upwards
+
+
+@pytest.mark.parametrize("crate", ENTRIES)
+def test_no_module_uses_the_entry(crate: str) -> None:
+    texts = modules(SOURCES / crate / "src")
+    upwards = [
+        (name, "::".join(path))
+        for name, text in texts.items()
+        for path in mentioned(name, text)
+        if path[0] not in texts
     ]
     assert not upwards
 

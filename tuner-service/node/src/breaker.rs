@@ -20,7 +20,7 @@ use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::files::{check_directory, ensure_top_directory};
-use crate::say;
+use crate::output::say;
 
 /// A quicker failure costs jobs too little.
 const SLOW: Duration = Duration::from_millis(200);

@@ -151,6 +151,11 @@ pub(crate) struct Allowed {
 }
 
 impl NodeConfig {
+    /// The path of `node.toml`, which is beside `client.toml`.
+    pub(crate) fn path_beside(client_toml: &Path) -> PathBuf {
+        client_toml.with_file_name("node.toml")
+    }
+
     pub(crate) fn load(path: &Path) -> Result<Self, NodeConfigError> {
         Ok(Self::read(path)?.0)
     }

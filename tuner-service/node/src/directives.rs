@@ -20,7 +20,9 @@ use io_autotune_protocol::{
 
 use self::job::{JobError, Listed};
 use self::lines::Lines;
-use crate::{Deadline, ServiceArguments, say, show};
+use crate::deadline::Deadline;
+use crate::output::{say, show};
+use crate::service_arguments::ServiceArguments;
 
 /// The request's variable, which sbatch leaves in the job's environment.
 const REQUEST: &[u8] = b"SLURM_SPANK_IO_AUTOTUNE=";

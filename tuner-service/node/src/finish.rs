@@ -9,12 +9,16 @@ use io_autotune_protocol::{Call, Client, Job, OverAnswer, OverRequest};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
+use crate::deadline::Deadline;
 use crate::directory::{self, JobDirectory};
 use crate::job::{self, NodeJob};
+use crate::output::say;
+use crate::places::Places;
 use crate::report::{ReportError, keep, report};
 use crate::route::Route;
+use crate::service_arguments::ServiceArguments;
 use crate::spool::{Delivery, Spool};
-use crate::{Deadline, Places, ServiceArguments, overdue, restore, say, settings, written};
+use crate::{overdue, restore, settings, written};
 
 /// How long an epilog, for which a job waits, starts deliveries of others' reports.
 const FOR_OTHERS: Duration = Duration::from_millis(100);

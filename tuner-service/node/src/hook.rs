@@ -16,7 +16,9 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Uid, geteuid};
 
 use crate::limited::{self, OUTPUT_MOST, PATH};
-use crate::{Places, ServiceArguments, say};
+use crate::output::say;
+use crate::places::Places;
+use crate::service_arguments::ServiceArguments;
 
 /// What the helper is told of the job. Not how it ended: here Slurm calls every end 0:0.
 const TOLD: &[&str] = &[

@@ -12,7 +12,8 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::config::NodeConfig;
 use crate::directory::JobDirectory;
-use crate::{files, say, settings};
+use crate::output::say;
+use crate::{files, settings};
 
 /// The most steps whose measures are read: an epilog waits for it, some 20 ms.
 const STEPS_MOST: usize = 2000;

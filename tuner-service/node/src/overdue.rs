@@ -20,12 +20,16 @@ use nix::sys::stat::Mode;
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
+use crate::deadline::Deadline;
 use crate::directory::{self, JobDirectory, StartRecord};
 use crate::files::DirectoryError;
 use crate::job::NodeJob;
+use crate::output::say;
+use crate::places::Places;
 use crate::report::{self, ReportError};
+use crate::service_arguments::ServiceArguments;
 use crate::spool::Spool;
-use crate::{Deadline, Places, ServiceArguments, restore, say, settings, stamp, written};
+use crate::{restore, settings, stamp, written};
 
 /// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);

@@ -9,10 +9,12 @@ use crate::config::NodeConfig;
 use crate::directory::{JobDirectory, Stamps, StartRecord};
 use crate::files::DirectoryError;
 use crate::job::{JobError, NodeJob};
+use crate::output::say;
+use crate::places::Places;
 use crate::settings::Outcome;
 use crate::spool::Spool;
 use crate::written::Left;
-use crate::{Places, in_force, measures, say, stamp};
+use crate::{in_force, measures, stamp};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {

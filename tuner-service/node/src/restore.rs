@@ -2,8 +2,11 @@ use crate::agent::journal;
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::JobDirectory;
 use crate::job::{self, NodeJob};
+use crate::output::say;
+use crate::places::Places;
+use crate::service_arguments::ServiceArguments;
 use crate::settings::{self, Outcome};
-use crate::{Places, ServiceArguments, say, written};
+use crate::written;
 
 /// Restores all changes: a job that changes settings has the node to itself, so at another's hook
 /// nothing needs to stay.

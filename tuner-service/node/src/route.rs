@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use io_autotune_protocol::{Client, Endpoint};
 
 use crate::files::{ensure_top_directory, read_own, replace};
-use crate::say;
+use crate::output::say;
 
 #[derive(Debug)]
 pub(crate) struct Route {

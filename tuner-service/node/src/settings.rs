@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::statistics::given_and_taken;
 use crate::config::{NodeConfig, NodeConfigError};
+use crate::deadline::Deadline;
 use crate::files::{DirectoryError, read_limited};
-use crate::{Deadline, say};
+use crate::output::say;
 use command::Running;
 use kernel::{Kernel, Target};
 use online::{Agent, Waiting, Wish};

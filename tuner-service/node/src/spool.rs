@@ -13,8 +13,9 @@ use std::time::{Duration, SystemTime};
 use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job};
 
 use crate::breaker::{Breaker, since_boot};
+use crate::deadline::Deadline;
 use crate::files::{DirectoryError, ensure_top_directory, read_own, replace};
-use crate::{Deadline, say};
+use crate::output::say;
 
 /// Bounded, so that an incompatible service cannot fill the disk.
 const REFUSED_KEPT: usize = 100;

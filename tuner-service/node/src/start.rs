@@ -11,13 +11,17 @@ use jiff::Timestamp;
 use crate::agent::journal;
 use crate::breaker::{Breaker, Open, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
+use crate::deadline::Deadline;
 use crate::directory::{JobDirectory, JobEnvironment, StartRecord};
 use crate::files::{DirectoryError, is_one_line, read_own, replace};
 use crate::job::{self, JobError};
+use crate::output::say;
+use crate::places::Places;
 use crate::route::Route;
+use crate::service_arguments::ServiceArguments;
 use crate::settings::{self, Outcome};
 use crate::told::{Given, told};
-use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, state, written};
+use crate::{in_force, restore, state, written};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {

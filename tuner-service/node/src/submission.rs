@@ -7,7 +7,8 @@ use io_autotune_protocol::{
 };
 use serde::de::IgnoredAny;
 
-use crate::{Deadline, show};
+use crate::deadline::Deadline;
+use crate::output::show;
 
 /// Exit code of a wrong name; any other lets the job pass.
 const REFUSED: u8 = 2;

@@ -17,7 +17,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use crate::files::{DirectoryError, at, check_directory, ensure_directory, find, open_anothers};
 use crate::job::name_on_node;
-use crate::say;
+use crate::output::say;
 
 /// The most that is read of values: the library's FILE_MAX and TEXT_MAX (`mpi_in_force.c`).
 const VALUES_BYTES: u64 = 65536 + 8192;

@@ -13,7 +13,8 @@ use super::place::{self, Place};
 use crate::config::{RunAs, SiteCommand};
 use crate::files::is_one_line;
 use crate::job::name_on_node;
-use crate::{cgroup, limited, say, within};
+use crate::output::say;
+use crate::{cgroup, limited, within};
 
 /// How long killed processes have to die.
 const DYING: Duration = Duration::from_millis(200);

@@ -22,10 +22,11 @@ use serde::{Deserialize, Serialize};
 use super::kernel::{Kernel, Target};
 use crate::agent::statistics::{Format, Source};
 use crate::agent::{GO, LeverFiles, MEMORY_MOST, Order, READY};
+use crate::cgroup;
 use crate::config::NodeConfig;
 use crate::files::check_owned;
 use crate::job::name_on_node;
-use crate::{cgroup, say};
+use crate::output::say;
 
 /// How long it has to come up, of the prolog's time: it takes about a millisecond.
 const COMING: Duration = Duration::from_millis(300);

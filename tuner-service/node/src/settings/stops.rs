@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::command::Running;
+use crate::deadline::Deadline;
 use crate::files::{DirectoryError, at, check_directory, ensure_directory, read_own, replace};
-use crate::{Deadline, say};
+use crate::output::say;
 
 /// With the timer's minute, a third of an hour.
 const TRIES: u32 = 20;

@@ -1,0 +1,123 @@
+//! The node helper that the SPANK plugin runs under a hard deadline, as the program
+//! io-autotune-node. After any failure the job goes on with defaults.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod applied;
+mod arguments;
+mod breaker;
+mod cgroup;
+mod config;
+mod deadline;
+mod directives;
+mod directory;
+mod files;
+mod finish;
+mod hook;
+mod in_force;
+mod job;
+mod limited;
+mod measures;
+mod output;
+mod overdue;
+mod places;
+mod print_config;
+mod report;
+mod restore;
+mod route;
+mod service_arguments;
+mod settings;
+mod spool;
+mod stamp;
+mod start;
+mod state;
+mod submission;
+#[cfg(test)]
+mod testing;
+mod told;
+mod within;
+mod written;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{CommandFactory, FromArgMatches};
+use io_autotune_configuration::Origin;
+use io_autotune_protocol::{block_on, read_answer};
+
+use crate::arguments::{Action, Arguments, Command, Part};
+use crate::output::say;
+use crate::print_config::print_config;
+
+/// Does what the process's command line says. The answer is the process's exit code; what else
+/// there is to tell has been said on standard error.
+pub fn run() -> ExitCode {
+    let began = Instant::now();
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match &arguments.command {
+        Command::Part(Part::ReadAnswer) => ended(read_answer()),
+        Command::Part(Part::Agent) => ended(agent::run()),
+        Command::Part(Part::Within(within)) => ended(Err(within.run())),
+        Command::Hook(hook) => ended(hook.run()),
+        Command::PrintConfig { config } => {
+            let given = matches.subcommand_matches("print-config");
+            let origin = given.map_or(Origin::Default, |given| {
+                Origin::of(given, "config", "IO_AUTOTUNE_CONFIG")
+            });
+            ended(print_config(config, &origin))
+        }
+        Command::Action(action) => block_on(act(action, began)).unwrap_or_else(|error| {
+            say(&format!("cannot start: {error}"));
+            ExitCode::FAILURE
+        }),
+    }
+}
+
+async fn act(action: &Action, began: Instant) -> ExitCode {
+    match action {
+        Action::Check {
+            service,
+            accelerator,
+        } => submission::check(service.client(), accelerator, service.deadline(began)).await,
+        Action::Submit { service, request } => {
+            submission::submit(service.client(), request, service.deadline(began)).await
+        }
+        Action::Start {
+            service,
+            places,
+            in_job,
+        } => {
+            let result = start::start(service, places, *in_job, service.deadline(began)).await;
+            ended(result)
+        }
+        Action::Finish { service, places } => {
+            let result = finish::finish(service, places, service.deadline(began)).await;
+            ended(result)
+        }
+        Action::Restore {
+            service,
+            places,
+            all,
+        } => ended(restore::restore(service, places, *all)),
+        Action::Directives(command) => {
+            directives::run(command, command.service().deadline(began)).await
+        }
+        Action::Flush {
+            service,
+            places,
+            every,
+        } => finish::flush(service, places, every.map(Duration::from_secs), began).await,
+    }
+}
+
+fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Shows the configuration in force, and where each value is from.
+
+use std::path::Path;
+
+use io_autotune_configuration::{Origin, Shown};
+use io_autotune_protocol::ClientConfig;
+
+use crate::config::{NodeConfig, NodeConfigError};
+use crate::output::show;
+
+/// Shows `client.toml`, whose path has that origin, below `[client]`, and `node.toml`, which is
+/// beside it, below `[node]`.
+pub(crate) fn print_config(path: &Path, origin: &Origin) -> Result<(), NodeConfigError> {
+    let mut shown = Shown::default();
+    shown.note(&path.to_string_lossy(), origin);
+    ClientConfig::show(path, &mut shown)?;
+    NodeConfig::show(&NodeConfig::path_beside(path), &mut shown)?;
+    show(shown.text().trim_end());
+    Ok(())
+}
