@@ -7,6 +7,8 @@
 #include "fuzz.h"
 #include "variables.h"
 
+// Attack (parsers): The record `IO_AUTOTUNE_SET`.
+// Outcome: PATH and LD_PRELOAD stay as the user has set them.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct ioat_place place = {

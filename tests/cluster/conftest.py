@@ -52,7 +52,10 @@ def forger(site: Site) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_node_is_lost(site: Site) -> Iterator[None]:
-    """After each test every node still takes jobs."""
+    """After each test every node still takes jobs.
+
+    Promise: a node drains
+    """
     yield
     site.check_nodes()
 

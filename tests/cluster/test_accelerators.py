@@ -128,6 +128,7 @@ def test_what_ompio_is_given_is_in_force_in_open_mpi(site: Site) -> None:
 
 
 def test_a_variable_of_open_mpi_that_the_user_has_set_is_left_alone(site: Site) -> None:
+    """Promise: a variable that the user set is overwritten"""
     app = "accelerators-ompio-user"
     site.run("true", asked(app, OMPIO))
     site.pin(app, PIN)

@@ -1,6 +1,7 @@
 """What a user who means harm can try on a real cluster: jobs go on, root is not led astray.
 
-Those on a node's files are tuner-service/node/tests/attacks.rs; docs/attacks.md has the whole list.
+Those on a node's files are tuner-service/node/tests/attacks.rs; docs/attacks.md lists every
+test with an Attack marker.
 """
 
 from __future__ import annotations
@@ -117,6 +118,10 @@ def finish_of(site: Site, job_id: int) -> dict[str, Any]:
 
 
 def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> None:
+    """Attack (service): A user sends a credential for another path or with another body, sends it
+    twice, cuts it, or makes one up.
+    Outcome: The service answers 401.
+    """
     path, nonce = "/v1/studies", secrets.token_hex(16)
     credential = sender.credential(ALICE, path, b"", nonce, "GET")
     stolen = sender.send("/v1/runs", b"", nonce, credential, "GET")
@@ -134,6 +139,11 @@ def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> N
 
 
 def test_a_user_posts_nothing_in_another_name(site: Site, sender: Sender) -> None:
+    """Promise: a user steers another user's study
+
+    Attack (service): A user starts and finishes a run in another's name, and tells an outcome.
+    Outcome: The service answers 403, and records no run.
+    """
     uid = accounts.find(ALICE).uid
     for path, body in (
         ("start", start_of(site, 3_999_001)),
@@ -164,6 +174,10 @@ PATHS = ("/v1/runs/start", "/v1/runs/finish", "/v1/runs/over", "/v1/preview", "/
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_a_body_that_is_none_is_refused_and_not_repeated(sender: Sender, hostile: str) -> None:
+    """Attack (service): A body is deeply nested, a megabyte long, a list of a million numbers,
+    empty, no text, or has NaN.
+    Outcome: It is refused at each path that takes a body, in fewer than 10,000 characters.
+    """
     for path in PATHS:
         answer = sender.signed(ROOT, path, HOSTILE[hostile])
         assert answer.status in (400, 413, 415, 422), f"{path}: {answer.status}"
@@ -191,6 +205,11 @@ def test_a_body_that_is_none_is_refused_and_not_repeated(sender: Sender, hostile
 def test_numbers_and_names_that_cannot_be_are_refused(
     sender: Sender, field: str, value: object
 ) -> None:
+    """Attack (service): A start or a finish has numbers that are negative, fractional or too large,
+    and names with zero bytes, paths, escapes or 4,096 characters.
+    Outcome: It is refused in printable text. Only a node's name may be a path: it is compared, and
+    nothing else is done with it.
+    """
     for path, body in (
         ("start", start_of(sender.site, 3_999_002)),
         ("finish", finish_of(sender.site, 3_999_002)),
@@ -207,6 +226,10 @@ def test_numbers_and_names_that_cannot_be_are_refused(
 
 
 def test_measures_and_limits_beyond_all_numbers_break_nothing(sender: Sender) -> None:
+    """Attack (service): A report has measures that are negative, zero, infinite, no number, of bad
+    names, or too many, and time limits and durations beyond all bounds.
+    Outcome: Such measures are refused; such times are taken or refused, and the service goes on.
+    """
     for change in (
         b'"limit_seconds": 18446744073709551615',
         b'"limit_seconds": 1e999',
@@ -230,6 +253,9 @@ def test_measures_and_limits_beyond_all_numbers_break_nothing(sender: Sender) ->
 
 
 def test_only_root_is_told_which_runs_are_over_and_of_so_many_at_once(sender: Sender) -> None:
+    """Attack (service): A user asks which runs are over, and root asks of 10,001 at once.
+    Outcome: The user is refused; root is refused with the number that may be asked.
+    """
     path, few = "/v1/runs/over", b'{"runs": [1, -1, 9223372036854775807]}'
     assert sender.signed(ROOT, path, few).status == 200
     assert sender.signed(ALICE, path, few).status == 403
@@ -240,6 +266,10 @@ def test_only_root_is_told_which_runs_are_over_and_of_so_many_at_once(sender: Se
 
 
 def test_a_query_is_data(site: Site, sender: Sender) -> None:
+    """Attack (service): The queries of a user have SQL, zero bytes, escapes and numbers that
+    overflow, and root asks for files of the report by paths.
+    Outcome: The user sees nothing of others, and root gets no file.
+    """
     site.run("true", asked("attacks-query"), user=ALICE)
     for query in (
         "app=%00",
@@ -263,6 +293,11 @@ def test_a_query_is_data(site: Site, sender: Sender) -> None:
 
 
 def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
+    """Attack (environment): A user submits with LD_PRELOAD, IO_AUTOTUNE_CONFIG, SPANK_IO_AUTOTUNE,
+    SBATCH_IO_AUTOTUNE, SLURM_* and the sockets of MUNGE and SACK in the environment.
+    Outcome: The job is tuned as its option says, and none of root's helpers loads the user's
+    library.
+    """
     app = "attacks-environment"
     site.pinned(app, {"cb_nodes": "2"})
     home = site.paths.home(ALICE)
@@ -307,6 +342,11 @@ def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
 
 
 def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
+    """Attack (files): A job lists, writes, moves, links, removes and mounts over root's
+    directories, and removes, replaces, stretches, opens and links each file in its own, and reads
+    those that are root's.
+    Outcome: Nothing of it works. The job reads the file of its hints, and its run counts.
+    """
     app = "attacks-files"
     site.pinned(app, {"cb_nodes": "2"})
     body = """
@@ -354,6 +394,10 @@ def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
     ids=["long", "escapes", "lines", "path", "format", "commas"],
 )
 def test_a_hostile_option_is_refused_in_printable_words(site: Site, options: list[str]) -> None:
+    """Attack (environment): An option has 100,000 characters, escapes, lines, a path, formats, or
+    50,000 commas.
+    Outcome: sbatch refuses it, and each line of ours is short and printable.
+    """
     done = site.try_sbatch("true", *options)
     assert done.returncode != 0, done.stdout
     assert "--io-autotune" in done.stderr
@@ -364,12 +408,18 @@ def test_a_hostile_option_is_refused_in_printable_words(site: Site, options: lis
 
 
 def test_an_option_given_a_thousand_times_is_the_last_one(site: Site) -> None:
+    """Attack (environment): A user gives the option a thousand times.
+    Outcome: The last one counts.
+    """
     many = [asked(f"attacks-many-{place}") for place in range(1000)]
     run = site.run("true", *many)
     assert run["application"] == "attacks-many-999"
 
 
 def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -> None:
+    """Attack (environment): A script has an option of a million characters in a line.
+    Outcome: What sbatch prints is printable, and the next job is tuned.
+    """
     done = site.try_sbatch(f"#SBATCH --io-autotune=app={'x' * 1_000_000}\ntrue")
     assert all(line.isprintable() for line in done.stderr.splitlines()), done.stderr[:500]
     site.counted_run("true", asked("attacks-after-a-million"))
@@ -381,6 +431,11 @@ def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -
     ids=["escapes", "lines", "path", "shell", "format", "long", "sql"],
 )
 def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
+    """Attack (environment): A job's name has escapes, lines, a path, a shell's words, formats, SQL,
+    or 1,000 characters.
+    Outcome: The application is a short name of letters, digits and few signs, and `status`,
+    `history` and `explain` print it so.
+    """
     job = site.sbatch("true", "--io-autotune", f"--job-name={name}")
     assert all(line.isprintable() for line in job.stderr.splitlines()), f"{job.stderr!r}"
     run = site.judged(job)
@@ -393,7 +448,11 @@ def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
 
 
 def test_connections_that_say_nothing_keep_nobody_out(site: Site) -> None:
-    """Anybody may connect; what is too much of one user's is closed, and others go on."""
+    """Anybody may connect; what is too much of one user's is closed, and others go on.
+
+    Attack (service): A user opens 600 connections and says almost nothing on them.
+    Outcome: The user keeps 64 of them at most, and another user's job is tuned.
+    """
     holding = (
         "import select, socket, sys\n"
         "held = []\n"
@@ -455,6 +514,10 @@ def status_of(stream: socket.socket) -> int | None:
 
 
 def test_a_body_that_says_it_is_too_long_is_refused_unread(site: Site) -> None:
+    """Attack (service): A request declares a body of more than 16 MiB, or a length that is no
+    number.
+    Outcome: It is refused before any of the body is read.
+    """
     for length in (BODY_LIMIT + 1, 10**12, 2**63):
         with opened(site, f"content-length: {length}") as stream:
             assert status_of(stream) == 413, length
@@ -470,6 +533,10 @@ def test_a_body_that_says_it_is_too_long_is_refused_unread(site: Site) -> None:
 def test_a_body_that_does_not_end_is_read_no_further_than_the_limit(
     site: Site, signed: str | None, status: int, limit: int
 ) -> None:
+    """Attack (service): Nobody, a user, and root send a body that does not end.
+    Outcome: The service reads nothing of nobody's, 64 KiB of a user's and 16 MiB of root's, but for
+    what is in buffers, and hangs up.
+    """
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with opened(site, "transfer-encoding: chunked", signed=signed) as stream:
         sent = 0
@@ -484,6 +551,9 @@ def test_a_body_that_does_not_end_is_read_no_further_than_the_limit(
 
 
 def test_a_body_of_another_length_than_it_says_is_not_acted_on(site: Site, sender: Sender) -> None:
+    """Attack (service): A body is longer or shorter than it says.
+    Outcome: It is refused, also where its first bytes would be read, and no run is recorded.
+    """
     path, nonce = "/v1/runs/start", secrets.token_hex(16)
     whole = json.dumps(start_of(site, 3_999_004)).encode()
     credential = sender.credential(ROOT, path, whole, nonce)
@@ -511,7 +581,11 @@ def test_a_body_of_another_length_than_it_says_is_not_acted_on(site: Site, sende
 def test_a_run_directory_with_little_room_gives_a_job_all_or_nothing(
     site: Site, pages: int
 ) -> None:
-    """What root lays out for a job is a few files; a job must never have a part of them."""
+    """What root lays out for a job is a few files; a job must never have a part of them.
+
+    Attack (files): The run directory has room for none, some or all of a job's files.
+    Outcome: The job gets all of its hints or nothing, ends as it would, and the next one counts.
+    """
     app = "attacks-full"
     if not site.ask(ROOT, "status", app):
         site.pinned(app, {"cb_nodes": "2"})
@@ -527,7 +601,12 @@ def test_a_run_directory_with_little_room_gives_a_job_all_or_nothing(
 
 
 def test_a_users_program_of_our_name_is_not_run(site: Site) -> None:
-    """PATH is the user's; the helper is run by its whole path."""
+    """PATH is the user's; the helper is run by its whole path.
+
+    Attack (environment): A user has programs called `io-autotune-node`, `munge` and `squeue` first
+    in PATH.
+    Outcome: None of them is run, and the run counts.
+    """
     home = site.paths.home(ALICE)
     directory = home / "bin"
     directory.mkdir(exist_ok=True)

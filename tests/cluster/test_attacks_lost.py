@@ -115,6 +115,9 @@ def rogue(site: Site) -> Iterator[Rogue]:
 
 
 def test_a_made_up_job_that_no_source_ever_listed_does_not_count(rogue: Rogue) -> None:
+    """Attack (remembered): Root of a node starts and ends a run of a job that there never was.
+    Outcome: The run does not count, because no source ever listed the job.
+    """
     rogue.start(MADE_UP_JOB)
     rogue.helper("finish", MADE_UP_JOB)
     state, why = rogue.verdict(MADE_UP_JOB)
@@ -122,6 +125,9 @@ def test_a_made_up_job_that_no_source_ever_listed_does_not_count(rogue: Rogue) -
 
 
 def test_a_job_that_slurm_has_forgotten_counts_if_it_was_listed(rogue: Rogue) -> None:
+    """Attack (remembered): Slurm has forgotten a job that it had listed, as after a long outage.
+    Outcome: Its run counts all the same.
+    """
     with rogue.listed("n1") as job:
         rogue.helper("finish", job)
         state, why = rogue.verdict(job)
@@ -129,7 +135,12 @@ def test_a_job_that_slurm_has_forgotten_counts_if_it_was_listed(rogue: Rogue) ->
 
 
 def test_a_report_from_elsewhere_shapes_no_study(rogue: Rogue) -> None:
-    """Root of n2 reports a run of a job on n1 before n1 does."""
+    """Root of n2 reports a run of a job on n1 before n1 does.
+
+    Attack (service): Root of a node reports a run of a job that is on another node, before that
+    node does, and Slurm has forgotten the job.
+    Outcome: As more nodes have reported than the job had, the run does not count.
+    """
     with rogue.listed("n1", "n2") as job:
         rogue.helper("finish", job, "n2")
         rogue.verdict(job)
@@ -140,6 +151,10 @@ def test_a_report_from_elsewhere_shapes_no_study(rogue: Rogue) -> None:
 
 
 def test_slurm_says_where_a_job_was_and_whose_it_is(rogue: Rogue) -> None:
+    """Attack (service): Root of a node starts and reports a run of a job that ran on another node,
+    or of another user's job.
+    Outcome: Slurm says where the job ran and whose it was, and the run does not count.
+    """
     site = rogue.site
     alice, bob = accounts.find(ALICE).uid, accounts.find(BOB).uid
     for node, user, why in (
@@ -155,6 +170,10 @@ def test_slurm_says_where_a_job_was_and_whose_it_is(rogue: Rogue) -> None:
 
 
 def test_a_node_that_the_job_had_not_is_not_heard(rogue: Rogue) -> None:
+    """Attack (service): Root of a node that a job did not have reports it before the job's own node
+    does.
+    Outcome: That report is left out, and the run counts by the job's own node.
+    """
     site = rogue.site
     job = site.sbatch("true", "--nodelist=n1")
     site.ended(job)
@@ -174,7 +193,11 @@ def taken(sender: Sender, report: bytes) -> bool:
 
 
 def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -> None:
-    """Together they took 466 MiB; now 16 take 100, and 64 take 107."""
+    """Together they took 466 MiB; now 16 take 100, and 64 take 107.
+
+    Attack (second-round): Sixteen nodes each report 20,000 steps of one run.
+    Outcome: The service takes less than 160 MiB for all of them: it reads one report at a time.
+    """
     site = rogue.site
     sender = Sender(site, site.paths.run / f"{DATABASE}.sock")
     job, nodes = MADE_UP_JOB + 1, 16
@@ -194,6 +217,11 @@ def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -
 
 
 def test_a_reason_that_is_not_what_it_looks_like_is_refused(site: Site) -> None:
+    """Attack (units): A user gives a reason with `--why` that has characters which are invisible or
+    reorder text.
+    Outcome: It is refused, the refusal does not repeat the character, and the audit has nothing of
+    it.
+    """
     app = "lost-reasons"
     site.run("true", asked(app))
     for character in ("\u202e", "\u2066", "\u200b", "\ufeff", "\u061c"):
@@ -206,6 +234,9 @@ def test_a_reason_that_is_not_what_it_looks_like_is_refused(site: Site) -> None:
 
 
 def test_a_reason_of_an_earlier_release_is_shown_as_questions(site: Site) -> None:
+    """Attack (units): The database has a reason with such characters from an earlier release.
+    Outcome: The CLI shows question marks instead, and escapes in JSON, to users and admins.
+    """
     app = "lost-stored"
     site.run("true", asked(app))
     study = site.pin(app, {"cb_nodes": "4"})["study_id"]
@@ -221,7 +252,13 @@ def test_a_reason_of_an_earlier_release_is_shown_as_questions(site: Site) -> Non
 
 
 def test_the_service_works_with_the_lesser_role(site: Site) -> None:
-    """Every test of this cluster shows that it suffices; this one, that it is the lesser one."""
+    """Every test of this cluster shows that it suffices; this one, that it is the lesser one.
+
+    Attack (units): A service that is taken over makes tables, temporary tables, or changes the
+    audit.
+    Outcome: The role that it has in the database, with which all other tests run, has no right to
+    do so.
+    """
     roles = site.sql(
         "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
         " where application_name like 'io-autotuned%'"

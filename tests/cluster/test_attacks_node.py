@@ -124,6 +124,10 @@ def by_name(name: str, user: str, site: Site) -> list[int]:
 
 
 def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
+    """Attack (files): A process of the user's that is not the job's holds a lease on the job's file
+    of observed values while the epilog runs.
+    Outcome: The epilog does not wait for it, and reports the run, which counts.
+    """
     app = "attacks-lease"
     site.pinned(app, {"romio_ds_write": "disable"})
     with held(site, "lease") as hold:
@@ -134,6 +138,10 @@ def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
 
 
 def test_a_job_cannot_fill_the_spool_with_values(site: Site) -> None:
+    """Attack (files): A job writes 60 MB of observed values, and makes other files beside them.
+    Outcome: The file holds 144 KiB at most and there is no other; the run counts, and its report is
+    delivered.
+    """
     app = "attacks-values"
     site.pinned(app, {"romio_ds_write": "disable"})
     body = (
@@ -196,6 +204,14 @@ def reader(site: Site) -> dict[str, str] | None:
 
 @pytest.mark.parametrize("length", [1 << 20, 64 << 20])
 def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> None:
+    """Attack (service): Somebody answers in the service's place, without a signature, with a body
+    of 1 MiB or of 64 MiB.
+    Outcome: The job runs with defaults, and nobody reads the rest of what is too long.
+
+    Attack (service): An answer would take over whoever parses it.
+    Outcome: What reads the answer is a process of nobody's, without capabilities, under a filter of
+    system calls.
+    """
     place = site.paths.scratch / f"answers-{length}"
     files.directory(place, 0o755)
     config, at, go_on = place / "client.toml", place / "service.sock", Event()
@@ -220,6 +236,10 @@ def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> 
 
 
 def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) -> None:
+    """Attack (files): The epilog of a job was killed, and another user's processes call themselves
+    by a step of it, one of them untraceable.
+    Outcome: The timer reports the job all the same, and its run counts.
+    """
     app = "attacks-name"
     # The second's directory in /proc is root's, because it lets nobody trace it.
     quiet = "import ctypes, signal; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); signal.pause()"
@@ -259,6 +279,10 @@ def prepared(site: Site, app: str) -> None:
 
 @pytest.mark.usefixtures("fuse")
 def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> None:
+    """Attack (files): A job leaves directories that let nobody in beside a command's mount and
+    below it.
+    Outcome: The run counts, all is removed, and a later job of another user gets its mount.
+    """
     app = "attacks-beside"
     with rclone(site) as (_slow, mounts):
         prepared(site, app)
@@ -276,6 +300,10 @@ def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> Non
 @pytest.mark.usefixtures("fuse")
 @pytest.mark.parametrize("how", ["stopped", "traced"])
 def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: str) -> None:
+    """Attack (files): A user stops or traces the daemon that a command has started for the job, so
+    that it would outlive the job.
+    Outcome: It is gone after the job, and a later job of another user gets its mount.
+    """
     app = f"attacks-{how}"
     with rclone(site) as (_slow, mounts), held(site, how) as hold:
         prepared(site, app)
@@ -293,6 +321,10 @@ def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: s
 
 @pytest.mark.usefixtures("fuse")
 def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
+    """Attack (files): Another user of the node makes the directories of later jobs first, or lists
+    those that are there.
+    Outcome: Neither works, and the jobs count.
+    """
     app = "attacks-place"
     with rclone(site) as (_slow, mounts):
         prepared(site, app)
@@ -340,6 +372,10 @@ environment = [{ variable = "STUCK_WORKERS", value = "{workers}" }]
 
 
 def test_a_stop_that_always_fails_is_tried_so_often_and_then_an_admins(site: Site) -> None:
+    """Attack (files): What a command has started can never be stopped.
+    Outcome: Both jobs count; each stop is tried twenty times, and then the doctor tells an admin of
+    it.
+    """
     app, option = "attacks-stop", "accelerator=stuck"
     catalogue = site.paths.accelerators / "stuck.toml"
     catalogue.write_text(BUFFER, encoding="utf-8")

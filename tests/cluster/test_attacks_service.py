@@ -62,6 +62,11 @@ def history(site: Site) -> Iterator[None]:
 def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     site: Site, jobs: int, kind: str
 ) -> None:
+    """Attack (service): A user floods the service: with requests for the API's description, for
+    lists of runs and of studies, without a credential, with bodies that drip, or with silent
+    connections at either door.
+    Outcome: Every start meanwhile has its answer within a prolog's deadline.
+    """
     with floods(site, [KINDS[kind]], FLOOD_SECONDS) as flood:
         config = over_tcp(site) if kind == "silence at the door for nodes" else None
         began = starts(site, "attacks-flood", jobs, STARTS, config=config, more=RESTING)
@@ -72,7 +77,11 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
 
 
 def test_a_nodes_long_report_is_read_beside_bodies_that_drip(site: Site, sender: Sender) -> None:
-    """On 0.2.0 it took 28 s, because it waited for room among them."""
+    """On 0.2.0 it took 28 s, because it waited for room among them.
+
+    Attack (service): A user sends bodies that drip while a node reports a job of 13,000 steps.
+    Outcome: The node's report is taken.
+    """
     report = finish_of(site, 3_999_103)
     (step,) = report["steps"]
     report["steps"] = [{**step, "step_id": number} for number in range(13_000)]
@@ -87,6 +96,11 @@ def test_a_nodes_long_report_is_read_beside_bodies_that_drip(site: Site, sender:
 
 @pytest.mark.usefixtures("history")
 def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs: int) -> None:
+    """Attack (service): Two users send all kinds of floods at once, and each resets a study of
+    their own without end.
+    Outcome: Every start has its answer in time, a job is tuned, and resets are as few as the quota
+    allows.
+    """
     for user in (ALICE, BOB):
         site.run("true", asked(f"attacks-reset-{user}"), user=user)
     resets = {
@@ -109,7 +123,11 @@ def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs
 
 
 def test_bodies_of_nobody_are_not_read(site: Site) -> None:
-    """0.2.0 read each whole: 300 connections took 316 MB, which never came back."""
+    """0.2.0 read each whole: 300 connections took 316 MB, which never came back.
+
+    Attack (service): Hundreds of connections send bodies without a credential.
+    Outcome: They get 401, and the service takes less than 64 MiB more.
+    """
     before = resident(site, site.paths.service_toml)
     flood = Flood(site, KINDS["bodies over TCP"], FLOOD_SECONDS)
     most = before
@@ -120,6 +138,9 @@ def test_bodies_of_nobody_are_not_read(site: Site) -> None:
 
 
 def test_a_users_body_is_short(sender: Sender) -> None:
+    """Attack (service): A user sends a body of more than 64 KiB.
+    Outcome: It is refused, with the limit.
+    """
     body = json.dumps({"request": {"app": "x" * 65536}}).encode()
 
     def of_bob() -> Answer | None:
@@ -132,7 +153,11 @@ def test_a_users_body_is_short(sender: Sender) -> None:
 
 
 def test_a_nodes_body_may_be_long(sender: Sender) -> None:
-    """0.2.0 refused a report of more than 2 MiB for ever."""
+    """0.2.0 refused a report of more than 2 MiB for ever.
+
+    Attack (service): A job of 40,000 steps makes a report of more than 3 MB.
+    Outcome: It is taken: root's bodies may have 16 MiB.
+    """
     start = json.loads(
         sender.signed(
             ROOT, "/v1/runs/start", json.dumps(start_of(sender.site, 3_999_101)).encode()
@@ -148,6 +173,10 @@ def test_a_nodes_body_may_be_long(sender: Sender) -> None:
 
 
 def test_who_asks_too_much_is_told_when_to_ask_again(site: Site) -> None:
+    """Attack (service): A user asks for long lists without a pause.
+    Outcome: The quota bounds how many are answered; the refusal and the CLI say when to ask again,
+    and another user is answered.
+    """
     seen = Flood(site, KINDS["long lists"], FLOOD_SECONDS).seen()
     # A burst of 100, and 20 a second.
     assert seen["200"] <= 100 + 20 * (FLOOD_SECONDS + 2), seen
@@ -175,7 +204,11 @@ def test_who_asks_too_much_is_told_when_to_ask_again(site: Site) -> None:
 
 
 def test_lists_come_in_pages(site: Site, jobs: int, sender: Sender) -> None:
-    """The service makes no long answer, and the commands put pages together."""
+    """The service makes no long answer, and the commands put pages together.
+
+    Attack (service): An admin asks for 10,000 runs or studies at once.
+    Outcome: A page has 100 runs or 25 studies; the CLI puts the pages together.
+    """
     many, of = 1100, 150
     began = starts(site, "attacks-pages", jobs, many, clients=16, studies=of)
     assert began["failed"] == 0, began["failures"]
@@ -193,7 +226,12 @@ def test_lists_come_in_pages(site: Site, jobs: int, sender: Sender) -> None:
 
 
 def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
-    """On the Unix socket, and on TCP before the first byte: they cannot bind its ports."""
+    """On the Unix socket, and on TCP before the first byte: they cannot bind its ports.
+
+    Attack (service): A user connects to the nodes' door, by its Unix socket and by TCP, and root
+    asks there for something else than runs.
+    Outcome: The user is cut off without an answer; root gets 401.
+    """
     knock = (
         "import socket, sys\n"
         "one = socket.socket(socket.AF_INET if ':' in sys.argv[1] else socket.AF_UNIX)\n"
@@ -214,6 +252,10 @@ def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
 
 
 def test_a_user_has_so_many_studies_and_then_runs_the_default(site: Site) -> None:
+    """Attack (service): A user makes one more study than may be.
+    Outcome: The start is refused with the reason, which a preview says too; the studies that are
+    there go on.
+    """
     text = site.paths.service_toml.read_text(encoding="utf-8")
     uid = accounts.find(BOB).uid
     have = int(
@@ -243,7 +285,12 @@ def test_a_user_has_so_many_studies_and_then_runs_the_default(site: Site) -> Non
 
 
 def test_refusals_fill_no_log(site: Site) -> None:
-    """0.2.0 wrote a line for each: 18 MB in 8 s."""
+    """0.2.0 wrote a line for each: 18 MB in 8 s.
+
+    Attack (service): A user sends requests without a credential without end, so that refusals fill
+    the log.
+    Outcome: The log grows by less than 64 KiB.
+    """
     log = site.paths.log_of("io-autotuned")
     before = log.stat().st_size
     seen = Flood(site, KINDS["no credentials"], FLOOD_SECONDS).seen()
@@ -256,7 +303,12 @@ def test_refusals_fill_no_log(site: Site) -> None:
 def test_a_request_that_one_replica_has_read_is_refused_by_another(
     site: Site, sender: Sender
 ) -> None:
-    """MUNGE remembers on one host, SACK in one process: the database for all replicas."""
+    """MUNGE remembers on one host, SACK in one process: the database for all replicas.
+
+    Attack (service): Somebody reads a reset or a report from the network, and sends it to another
+    replica.
+    Outcome: That replica refuses it as read before.
+    """
     site.run("true", asked("attacks-replay"), user=ALICE)
     path = f"/v1/studies/{site.study('attacks-replay')['study_id']}/reset"
     report = json.dumps(finish_of(site, 3_999_010)).encode()
@@ -274,6 +326,10 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
 
 
 def test_what_is_signed_for_one_service_is_refused_by_another(site: Site, sender: Sender) -> None:
+    """Attack (service): What is signed for one service is sent to another of the same key and
+    account.
+    Outcome: By its `audience` the other refuses it; a client that names the same one is answered.
+    """
     text = site.paths.service_toml.read_text(encoding="utf-8")
     ours = site.paths.client_toml.read_text(encoding="utf-8")
     config = site.paths.scratch / "audience-client.toml"
@@ -306,7 +362,16 @@ def another_host_signs(site: Site) -> Iterator[Path]:
 
 
 def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
-    """Where the site wants it: by the address that munged vouches for, and Slurm's NodeAddr."""
+    """Where the site wants it: by the address that munged vouches for, and Slurm's NodeAddr.
+
+    Attack (service): Root of one host speaks for another host's node, and the service has
+    `check_origins`.
+    Outcome: munged vouches for the host's address, which is not the node's, and the service answers
+    403.
+
+    Attack (second-round): With `check_origins`, a start comes of a node that Slurm does not list.
+    Outcome: The service answers 503, and refuses nothing for good.
+    """
     if site.record().variant.auth == "slurm":
         pytest.skip("SACK's tokens name no host, and the nodes here have one address")
     text = site.paths.service_toml.read_text(encoding="utf-8")
@@ -333,7 +398,12 @@ def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
 def test_the_service_takes_the_sockets_that_systemd_holds_for_it(
     site: Site, sender: Sender
 ) -> None:
-    """While it is down its addresses are systemd's, and no user's to take."""
+    """While it is down its addresses are systemd's, and no user's to take.
+
+    Attack (service): Somebody would take the addresses of a service that is down.
+    Outcome: The service takes them over from whoever holds them for it, as systemd does, and serves
+    both doors there.
+    """
     paths = site.paths
     unix = {door: paths.run / f"activated-{door}.sock" for door in ("users", "nodes")}
     config = paths.etc / "activated.toml"

@@ -68,6 +68,10 @@ def test_a_settled_study_goes_on_while_runs_are_slow_for_a_stretch(
 def test_nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run(
     site: Site, seconds: Path
 ) -> None:
+    """Attack (environment): A user asks by `history`, `explain` and a replay which of the runs in
+    flight is a control run.
+    Outcome: It is told once the run has ended; before, only to an admin.
+    """
     fence = site.paths.scratch / "busy.fence"
     body = f"until [ -e {fence} ]; do sleep 0.1; done\n{job_of(seconds)}"
     jobs = [site.sbatch(body, asked(APPLICATION)) for _ in range(AT_ONCE)]

@@ -77,6 +77,7 @@ def buffer(site: Site, start: str = "", *, start_ms: int = 1000) -> Iterator[Pat
 
 
 def test_a_command_starts_and_stops_with_the_job(site: Site) -> None:
+    """Promise: a setting stays changed after a job"""
     app, option = "commands-buffer", "accelerator=stager"
     with buffer(site) as place:
         site.run("true", asked(app, option), "--exclusive")
@@ -104,6 +105,7 @@ def test_a_command_starts_and_stops_with_the_job(site: Site) -> None:
 def test_a_command_that_fails_costs_the_job_nothing(
     site: Site, how: str, start: str, why: str
 ) -> None:
+    """Promise: a job fails"""
     app, option = f"commands-{how}", "accelerator=stager"
     with buffer(site, start, start_ms=500) as place:
         site.run("true", asked(app, option), "--exclusive")

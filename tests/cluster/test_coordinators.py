@@ -58,6 +58,11 @@ def refused(site: Site, user: str, *command: str) -> str:
 
 
 def test_an_account_that_its_user_made_up_shows_a_study_to_nobody(site: Site) -> None:
+    """Attack (service): A user's job names an account that the user is not in, so that its
+    coordinator would see the study.
+    Outcome: The coordinator sees it only while Slurm has an association of the user with the
+    account.
+    """
     # Bob has no association at all: Slurm takes whatever account he names.
     app = "coordinated-made-up"
     run = site.run("true", asked(app), "--account=chemistry", user=BOB)
@@ -80,6 +85,10 @@ def test_an_account_that_its_user_made_up_shows_a_study_to_nobody(site: Site) ->
 
 
 def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: Site) -> None:
+    """Attack (service): An account's coordinator reads and steers what a member charges to another
+    account, and orders for all that the member has.
+    Outcome: For the coordinator there is no such study, and an order is about one study alone.
+    """
     sacctmgr(site, "add", "user", ALICE, "account=physics,optics,chemistry")
     sacctmgr(site, "add", "user", BOB, "account=chemistry")
     sacctmgr(site, "add", "coordinator", "account=physics", f"names={BOB}")
@@ -140,6 +149,10 @@ def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: 
 
 
 def test_who_coordinates_no_more_sees_no_more(site: Site) -> None:
+    """Attack (service): One who coordinates an account no more asks for, resets and exports a
+    member's study.
+    Outcome: There is no such study any more, in no list and no audit.
+    """
     number = str(site.study(ALICES, BOB)["study_id"])
     sacctmgr(site, "delete", "coordinator", "account=physics", f"names={BOB}")
     detail = read_anew(site)

@@ -10,6 +10,7 @@ PIN = {"cb_nodes": "2", "romio_cb_write": "disable"}
 
 @pytest.mark.parametrize("where", ["submission", "script", "unset"])
 def test_a_variable_that_the_user_has_set_is_left_alone(site: Site, where: str) -> None:
+    """Promise: a variable that the user set is overwritten"""
     app = f"environment-user-{where}"
     site.pinned(app, PIN)
     own = site.paths.home(ALICE) / "own_hints"

@@ -17,6 +17,7 @@ AT_ONCE = 4
 
 
 def test_no_gain_is_told_where_there_is_none(site: Site) -> None:
+    """Promise: a wrong gain is reported"""
     app = "gain-none"
     judged: list[Json] = []
     while sum(run["phase"] == "settled" for run in judged) < TOLD_RUNS:

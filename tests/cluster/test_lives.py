@@ -23,4 +23,5 @@ ENTRIES = [
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_a_job_of_this_kind_that_ends_so(entry: Entry, lives: Lives) -> None:
+    """Promise: a failed run is taken for a fast one"""
     lives.check(entry)

@@ -48,4 +48,5 @@ COMBINATIONS = [
 @pytest.mark.parametrize(("site", "entry"), COMBINATIONS, indirect=["site"], scope="module")
 @pytest.mark.usefixtures("site")
 def test_a_job_of_this_kind_that_ends_so(entry: Entry, lives: Lives) -> None:
+    """Promise: a failed run is taken for a fast one"""
     lives.check(entry)

@@ -11,4 +11,5 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("entry", named(LONG).values(), ids=named(LONG))
 def test_a_job_of_this_kind_that_ends_so(entry: Entry, lives: Lives) -> None:
+    """Promise: a failed run is taken for a fast one"""
     lives.check(entry)

@@ -44,6 +44,9 @@ def health(unix: Path) -> None:
 
 
 def test_prometheus_reads_what_the_service_does_and_no_names(site: Site) -> None:
+    """Attack (service): A user reads the metrics, to learn of others.
+    Outcome: No series has the name of an application or a user, and there are few of them.
+    """
     application = "monitoring-of-alices"
     site.run("true", asked(application), user=ALICE)
     with watched(site) as unix:

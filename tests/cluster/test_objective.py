@@ -172,6 +172,11 @@ def test_a_run_that_does_not_tell_its_objective_does_not_count_and_is_kept(site:
 
 
 def test_whatever_a_job_writes_as_its_marks_it_and_others_are_unharmed(site: Site) -> None:
+    """Attack (files): A job writes 100 MB of marks, puts a FIFO or a link to a file of root's in
+    their place, marks in FIFOs, devices and another user's file, and ends another user's phase.
+    Outcome: The file holds 144 KiB at most, nobody waits, the other job's marks stay its own, and
+    both runs are judged.
+    """
     app = "objective-attack"
     secret = site.paths.scratch / "objective.secret"
     secret.write_text("begin 1\nend 9000000000\n", encoding="utf-8")

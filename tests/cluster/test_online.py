@@ -116,6 +116,7 @@ def record(site: Site, job: Job) -> Json:
 
 
 def test_only_the_named_levers_move_and_they_are_back_after_the_job(site: Site, disk: Disk) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "online-moves"
     before = disk.queue()
     pinned(site, app)
@@ -162,6 +163,7 @@ def test_a_job_that_is_cancelled_leaves_nothing(site: Site, disk: Disk) -> None:
 def test_an_agent_that_is_killed_leaves_nothing_and_its_run_does_not_count(
     site: Site, disk: Disk
 ) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "online-killed"
     before = disk.queue()
     pinned(site, app)
@@ -177,6 +179,7 @@ def test_an_agent_that_is_killed_leaves_nothing_and_its_run_does_not_count(
 
 
 def test_slurmd_is_killed_and_the_job_ends_without_it(site: Site, disk: Disk) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "online-slurmd"
     before = disk.queue()
     pinned(site, app)
@@ -254,6 +257,7 @@ def own_numbers(text: str) -> list[str]:
 
 @NEEDS_STRACE
 def test_the_helper_is_killed_anywhere_and_nothing_is_left(site: Site, disk: Disk) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "online-helper"
     before = disk.queue()
     pinned(site, app)

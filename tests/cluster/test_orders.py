@@ -87,6 +87,13 @@ def test_an_order_of_one_study_is_ended_by_its_owner_whoever_gave_it(site: Site)
 
 
 def test_a_user_steers_and_undoes_nothing_of_another(site: Site) -> None:
+    """Promise: a user steers another user's study
+
+    Attack (service): A user orders for another's studies or everyone's, and ends or undoes what
+    another user or an admin has ordered.
+    Outcome: All of it is refused. An order for `--all` of a user's is about this user's own
+    studies.
+    """
     app = "ordered-own"
     site.run("true", asked(app))
     site.run("true", asked(app), user=BOB)

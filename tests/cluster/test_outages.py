@@ -63,6 +63,10 @@ def course_of(site: Site, code: int, *options: str) -> Course:
 
 @pytest.mark.parametrize("outage", OUTAGES)
 def test_a_job_runs_as_it_would_and_its_report_arrives_later(site: Site, outage: str) -> None:
+    """Promise: a job fails
+    Promise: a job hangs, or waits longer than the deadline
+    Promise: a report is counted twice
+    """
     app = f"outage-{outage.replace(' ', '-')}"
     # With the service there, the job would be given hints.
     site.pinned(app, {"cb_nodes": "2"})
@@ -121,6 +125,7 @@ def test_a_job_runs_as_it_would_and_its_report_arrives_later(site: Site, outage:
 
 
 def test_a_job_that_outlives_the_service_is_reported_to_the_next_one(site: Site) -> None:
+    """Promise: a report is lost"""
     app = "outage-during"
     site.pinned(app, {"cb_nodes": "2"})
     fence = site.paths.scratch / "outage-during.fence"
@@ -140,6 +145,7 @@ def test_a_job_that_outlives_the_service_is_reported_to_the_next_one(site: Site)
 
 
 def test_a_report_that_finds_no_room_is_not_lost(site: Site) -> None:
+    """Promise: a report is lost"""
     app = "outage-full"
     with small_spool(site):
         with spool_full(site):
@@ -156,6 +162,7 @@ def test_a_report_that_finds_no_room_is_not_lost(site: Site) -> None:
 
 
 def test_an_outage_is_noticed_once_though_the_spool_is_full(site: Site) -> None:
+    """Promise: a job hangs, or waits longer than the deadline"""
     app = "outage-twice"
     site.pinned(app, {"cb_nodes": "2"})
     with small_spool(site):
@@ -184,6 +191,7 @@ def launch_grown_old(site: Site, job: Job) -> None:
 
 
 def test_a_launch_whose_epilog_has_not_reported_is_reported_by_the_timer(site: Site) -> None:
+    """Promise: a report is lost"""
     app = "overdue"
     site.pinned(app, {"cb_nodes": "2"})
     with site.parts_stopped("flusher"):
@@ -202,6 +210,7 @@ def test_a_launch_whose_epilog_has_not_reported_is_reported_by_the_timer(site: S
 
 
 def test_a_launch_without_a_batch_step_is_over_by_slurms_word(site: Site) -> None:
+    """Promise: a report is lost"""
     with site.helper_killed("finish", 1):
         argv = ["srun", "--job-name=overdue-srun", asked("overdue-srun"), "sleep", "0.3"]
         site.cluster.run_as(ALICE, argv)
@@ -225,6 +234,7 @@ def test_a_launch_without_a_batch_step_is_over_by_slurms_word(site: Site) -> Non
 
 
 def test_a_bad_spec_is_refused_without_the_service(site: Site) -> None:
+    """Promise: a submission fails"""
     with OUTAGES["service stopped"](site):
         done = site.try_sbatch("true", "--job-name=outage-typo", "--io-autotune=mode=quick")
         assert done.returncode != 0

@@ -8,6 +8,7 @@ EXPLORING = {"design", "search"}
 
 
 def test_what_ends_early_is_not_counted_as_fast(site: Site) -> None:
+    """Promise: a failed run is taken for a fast one"""
     app = "outcomes-failing"
     site.counted_run("sleep 1", asked(app))
     failing = {
@@ -33,6 +34,7 @@ def test_what_ends_early_is_not_counted_as_fast(site: Site) -> None:
 
 
 def test_a_failing_step_does_not_hide_behind_a_good_script(site: Site) -> None:
+    """Promise: a failed run is taken for a fast one"""
     run = site.run("srun -n1 false; true", asked("outcomes-step"))
     assert (run["state"], run["outcome"]) == ("counted", "COMPLETED"), "the script said it is good"
     run = site.run("set -e; srun -n1 false; true", asked("outcomes-step"))

@@ -58,6 +58,11 @@ def on_others_word(runs: list[Json]) -> list[Json]:
 
 
 def test_two_siblings_shorten_the_third_and_who_is_contrary_pays_one_run(site: Site) -> None:
+    """Attack (service): Two studies of another user say that a parametrization is fast, and for a
+    study that begins from them it is the slowest.
+    Outcome: One run goes on the others' word, and one more at the most is slow by it; users are
+    told no names.
+    """
     first = explored(site, GAINS, "prior-before", 5)[0]
     assert "other stud" not in first["reason"], "nobody has learnt anything"
 

@@ -50,6 +50,7 @@ def answers(site: Site, app: str) -> list[str]:
 
 
 def test_old_runs_go_and_a_study_answers_the_same(site: Site) -> None:
+    """Promise: what a study knows is removed"""
     app = "kept"
     study, first, second = of_two_epochs(site, app)
     before = answers(site, app)
@@ -89,6 +90,7 @@ def test_old_runs_go_and_a_study_answers_the_same(site: Site) -> None:
 
 
 def test_a_configured_service_removes_in_its_sweeps_and_users_may_not(site: Site) -> None:
+    """Promise: what a study knows is removed"""
     for arguments in (("--dry-run",), ("--older-than", "30", "--yes")):
         refused = site.tuner(ALICE, "retention", *arguments)
         assert refused.returncode == 4

@@ -32,6 +32,7 @@ def in_job(site: Site, app: str, *options: str) -> tuple[Json, list[str]]:
 
 
 def test_settings_are_in_force_in_the_job_and_back_after_it(site: Site, before: list[str]) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "settings-applied"
     pinned(site, app)
     job = site.sbatch(SHOW, asked(app, CACHE), "--exclusive")
@@ -100,6 +101,7 @@ def plain_job(site: Site) -> list[str]:
 
 @NEEDS_STRACE
 def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[str]) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "settings-killed-start"
     pinned(site, app)
     applied = 0
@@ -126,6 +128,7 @@ def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[st
 
 @NEEDS_STRACE
 def test_the_helper_is_killed_anywhere_in_the_epilog(site: Site, before: list[str]) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "settings-killed-finish"
     pinned(site, app)
     late = 0
@@ -143,6 +146,7 @@ def test_the_helper_is_killed_anywhere_in_the_epilog(site: Site, before: list[st
 
 
 def test_what_was_saved_at_a_reboot_is_forgotten(site: Site, before: list[str]) -> None:
+    """Promise: a setting stays changed after a job"""
     saved = site.paths.plugin_spool / "saved" / site.cluster_name / "n1"
     saved.mkdir(parents=True, mode=0o700)
     target = '{"kind": "sysctl", "name": "vm.dirty_expire_centisecs"}'

@@ -65,6 +65,12 @@ def others(site: Site, user: str, app: str = APP) -> int:
 
 
 def test_what_five_users_ran_decides_for_each_and_shows_nobodys_name(site: Site) -> None:
+    """Promise: one user alone decides what others who share run
+
+    Attack (service): A user of a share looks for who else is in it, and what they ran.
+    Outcome: `status`, `show` and `explain` give numbers and no names, and `history` lists the
+    user's own runs.
+    """
     for _ in range(2):
         for run in run_of_each(site, APP):
             assert (run["role"], run["state"]) == ("baseline", "counted"), run
@@ -97,6 +103,7 @@ def test_what_five_users_ran_decides_for_each_and_shows_nobodys_name(site: Site)
 
 
 def test_who_leaves_the_group_hears_nobody_and_is_heard_by_nobody(site: Site) -> None:
+    """Promise: one user alone decides what others who share run"""
     app = "shared-ice"
     for _ in range(2):
         run_of_each(site, app)

@@ -48,6 +48,7 @@ def test_a_tuned_job_prints_one_line_and_gets_one_run(site: Site) -> None:
 
 
 def test_a_plain_job_prints_nothing_and_gets_no_run(site: Site) -> None:
+    """Promise: a submission fails"""
     job = site.sbatch("env")
     assert job.said() == []
     assert site.ended(job)["JobState"] == "COMPLETED"

@@ -108,6 +108,7 @@ def test_where_a_node_does_not_allow_one_neither_is_applied(site: Site, before: 
 
 @NEEDS_STRACE
 def test_a_helper_that_is_killed_leaves_nothing_of_either(site: Site, before: list[str]) -> None:
+    """Promise: a setting stays changed after a job"""
     app = "together-killed"
     site.run("true", asked(app, TOGETHER), "--exclusive")
     site.pin(app, BOTH)

@@ -140,6 +140,9 @@ def test_a_study_goes_on_elsewhere_with_all_that_it_knows(
 def test_a_broken_file_is_refused_with_its_place_and_leaves_nothing(
     site: Site, elsewhere: Elsewhere, directory: Path
 ) -> None:
+    """Attack (service): An admin imports a file that is cut, malformed, or of a newer version.
+    Outcome: It is refused with the place of what is wrong, and leaves nothing behind.
+    """
     app = "moves-not"
     for _ in range(2):
         site.run("true", asked(app))
@@ -162,6 +165,9 @@ def test_a_broken_file_is_refused_with_its_place_and_leaves_nothing(
 def test_a_user_exports_their_own_and_imports_nothing(
     site: Site, elsewhere: Elsewhere, directory: Path
 ) -> None:
+    """Attack (service): A user exports another's study, and imports one.
+    Outcome: Both are refused; a user's export has the user's own studies.
+    """
     app = "moves-own"
     site.run("true", asked(app))
     site.run("true", asked(app), user=BOB)
@@ -201,6 +207,10 @@ def test_a_user_exports_their_own_and_imports_nothing(
 
 
 def test_an_export_tells_no_user_which_run_is_a_control_run(site: Site) -> None:
+    """Attack (service): A user exports a study of their own while a run is in flight that may be a
+    control run.
+    Outcome: It is refused until the run has ended; an admin may.
+    """
     app = "moves-while-drawn"
     site.run("true", asked(app))
     number = str(site.study(app)["study_id"])

@@ -16,6 +16,14 @@ MADE_UP_JOB = 4_000_000
 
 
 def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
+    """Promise: a user steers another user's study
+    Promise: a user reads another user's study
+
+    Attack (service): A user asks for another's study, its runs and an explanation, and pins, unpins
+    and resets it.
+    Outcome: There is no such study for this user: nothing is shown and nothing changes, also not in
+    the audit.
+    """
     app = "trust-alice"
     run = site.run("true", asked(app), user=ALICE)
     study, job_id = str(run["study_id"]), str(run["job_id"])
@@ -44,6 +52,7 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
 
 
 def test_the_same_name_of_two_users_is_two_applications(site: Site) -> None:
+    """Promise: a user reads another user's study"""
     app = "trust-namesake"
     of_alice = site.run("true", asked(app), user=ALICE)
     of_bob = site.run("true", asked(app), user=BOB)
@@ -52,6 +61,10 @@ def test_the_same_name_of_two_users_is_two_applications(site: Site) -> None:
 
 
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
+    """Attack (service): A user runs the node's helper, to start and finish a run of a job that
+    there is not.
+    Outcome: The service refuses, because only root may, and records no run.
+    """
     home = site.paths.home(BOB)
     # The nodes' door does not even open: bob asks at the users'.
     ours = site.paths.client_toml.read_text(encoding="utf-8")
@@ -68,6 +81,7 @@ def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
 
 
 def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> None:
+    """Promise: a user steers another user's study"""
     run = site.judged(forge(site, forger, "app=trust-forged,mode=tune"))
     assert run["application"] == "trust-forged", "it did not reach the prolog"
     uid = str(accounts.find(ALICE).uid)
@@ -95,6 +109,12 @@ def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> No
     ],
 )
 def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) -> None:
+    """Promise: a job fails
+
+    Attack (environment): Another plugin forges the request at submission: paths, escapes, lines,
+    100,000 characters, keys twice, unknown words.
+    Outcome: The job ends and prints as it would, and is not tuned.
+    """
     job = forge(site, forger, forged)
     fields = site.ended(job)
     assert (fields["JobState"], fields["ExitCode"]) == ("COMPLETED", "0:0")
@@ -104,7 +124,11 @@ def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) ->
 
 
 def test_a_forged_record_does_not_steer_a_job(site: Site) -> None:
-    """`IO_AUTOTUNE_SET` is ours, but it comes through the user's hands."""
+    """`IO_AUTOTUNE_SET` is ours, but it comes through the user's hands.
+
+    Attack (environment): A user forges the record `IO_AUTOTUNE_SET` at submission.
+    Outcome: The job gets the hints of its own study, and runs with them.
+    """
     app = "trust-record"
     site.pinned(app, {"cb_nodes": "2"})
     for record in (
@@ -126,6 +150,11 @@ def applied_kind(run: Json) -> str:
 
 
 def test_an_account_is_kept_and_cannot_speak_of_another_job(site: Site) -> None:
+    """Attack (environment): A user submits with an account whose second line looks like another
+    job's end.
+    Outcome: The other job is judged by its own end and has its own account; the forger's run has
+    none.
+    """
     # Accounts are not enforced here: whoever submits writes anything, and squeue prints it so.
     victim = site.sbatch("exit 3", asked("trust-victim"), "--hold", "--account=physics", user=ALICE)
     row = f"x\n{victim.job_id} completed 0 2026-11-21t12:33:14 2026-11-21t12:33:15 0:01 5:00"

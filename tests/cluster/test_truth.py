@@ -79,6 +79,7 @@ def test_many_starts_at_once_are_each_answered_and_few_explore(site: Site, start
 
 
 def test_different_work_under_one_name_is_observed_until_it_is_accepted(site: Site) -> None:
+    """Promise: a wrong gain is reported"""
     app = "truth-mixed"
     for seconds in ("0.1", "0.1", "2", "2", "0.1", "2"):
         run = site.counted_run(f"sleep {seconds}", asked(app, "mode=observe"))

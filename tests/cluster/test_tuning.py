@@ -36,6 +36,7 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None:
+    """Promise: a wrong gain is reported"""
     judged: list[Json] = []
     explored_with_hints = 0
     # The evidence holds at any look, so the study is asked after every run.

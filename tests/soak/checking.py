@@ -35,6 +35,8 @@ class Invariant(Generic[F]):
     check: Callable[[F], Findings]
     at_end: bool = False
     """Whether it holds only once all has come to rest."""
+    promises: tuple[str, ...] = ()
+    """Of the soak's: the rows of docs/never.md that it would see broken."""
 
 
 @dataclass

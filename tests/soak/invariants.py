@@ -284,57 +284,84 @@ def _named(job: JobFacts) -> str:
 
 
 INVARIANTS = [
-    Invariant("no node drained", "no node is drained, down or failing", _nodes),
+    Invariant(
+        "no node drained",
+        "no node is drained, down or failing",
+        _nodes,
+        promises=("a node drains",),
+    ),
     Invariant(
         "no job's end changed",
         "each job ends as its script does; jobs under which Slurm itself was killed are Slurm's",
         _outcome,
+        promises=("a job fails",),
     ),
-    Invariant("no job's output changed", "each job prints its lines and nothing else", _output),
     Invariant(
-        "the user's variable stays", "a job whose user has set the hints finds them", _own_hints
+        "no job's output changed",
+        "each job prints its lines and nothing else",
+        _output,
+        promises=("a job fails",),
+    ),
+    Invariant(
+        "the user's variable stays",
+        "a job whose user has set the hints finds them",
+        _own_hints,
+        promises=("a variable that the user set is overwritten",),
     ),
     Invariant(
         "nothing forged is acted on",
         "no job is given what a changed or forged answer says",
         _no_forgery,
+        promises=("a user steers another user's study",),
     ),
     Invariant(
-        "no submission refused", "sbatch fails only where Slurm itself was killed", _submission
+        "no submission refused",
+        "sbatch fails only where Slurm itself was killed",
+        _submission,
+        promises=("a submission fails",),
     ),
     Invariant(
         "no hook beyond the deadline",
         f"no prolog or epilog waits longer than {DEADLINE} s for the helper, as seen from outside,"
         " the time in which the machine had no processor for it left out",
         _deadline,
+        promises=("a job hangs, or waits longer than the deadline",),
     ),
     Invariant(
         "an outage is noticed once",
         f"once a helper has waited for a service that hangs, one in {MEMORY:.0f} s waits again",
         _breaker,
+        promises=("a job hangs, or waits longer than the deadline",),
     ),
     Invariant(
         "nothing counted twice",
         "one report of each node of a run; caches and tallies are what the runs add up to",
         _once,
+        promises=("a report is counted twice",),
     ),
     Invariant(
         "no study forked",
         "one study of an application, accelerator and context; epochs and judgements without gaps",
         _gapless,
+        promises=("a report is counted twice",),
     ),
     Invariant(
-        "no failed run is fast", "what Slurm does not call completed does not count", _never_fast
+        "no failed run is fast",
+        "what Slurm does not call completed does not count",
+        _never_fast,
+        promises=("a failed run is taken for a fast one",),
     ),
     Invariant(
         "a run counts for what it had",
         "the job itself has found what its run counts for, in its hints or in the kernel",
         _told_apart,
+        promises=("a wrong gain is reported",),
     ),
     Invariant(
         "elapsed is true",
         "elapsed is no less than the job's own clock says and no more than Slurm's",
         _elapsed,
+        promises=("a wrong gain is reported",),
     ),
     Invariant(
         "every completed job counted once",
@@ -342,15 +369,21 @@ INVARIANTS = [
         " out it is a lower bound; any other has none that counts",
         _counted,
         at_end=True,
+        promises=("a report is lost",),
     ),
     Invariant(
-        "every setting restored", "the setting is what it was before the soak", _settings, True
+        "every setting restored",
+        "the setting is what it was before the soak",
+        _settings,
+        True,
+        promises=("a setting stays changed after a job",),
     ),
     Invariant(
         "nothing left behind",
         "no report in the spool, no saved value, no directory of a job, whatever its helper met",
         _left,
         at_end=True,
+        promises=("a report is lost",),
     ),
 ]
 """All of them."""

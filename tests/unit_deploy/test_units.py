@@ -58,6 +58,9 @@ def test_each_unit_has_its_ceiling() -> None:
 
 @pytest.mark.parametrize("name", CEILINGS)
 def test_a_unit_leaves_no_more_open_than_before(name: str) -> None:
+    """Attack (units): A program of ours is taken over.
+    Outcome: Its unit leaves no more open than the ceiling of `systemd-analyze security` says.
+    """
     threshold = round(CEILINGS[name] * 10)
     said = security(UNITS / f"{name}.service", f"--threshold={threshold}")
     assert said.returncode == 0, said.stdout + said.stderr
@@ -72,6 +75,9 @@ def test_a_score_above_its_ceiling_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CEILINGS)
 def test_what_a_unit_leaves_open_it_says_why(name: str) -> None:
+    """Attack (units): A program of ours is taken over, and uses what its unit leaves open.
+    Outcome: The unit names each directive that it leaves open.
+    """
     unit = UNITS / f"{name}.service"
     text = unit.read_text(encoding="utf-8")
     items = json.loads(security(unit, "--json=short").stdout)
@@ -87,6 +93,9 @@ def test_what_a_unit_leaves_open_it_says_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", CEILINGS)
 def test_a_unit_has_limits_of_memory_and_tasks(name: str) -> None:
+    """Attack (units): A program of ours takes memory or starts processes without end.
+    Outcome: Its unit has limits of both.
+    """
     limits = settings(UNITS / f"{name}.service")
     assert re.fullmatch(r"\d+[MG]", limits["MemoryMax"][0])
     assert limits["TasksMax"][0].isdigit()
@@ -108,6 +117,10 @@ def test_what_takes_away_mounts_does_so_on_the_host(name: str) -> None:
 
 @pytest.mark.parametrize("name", SOCKETS)
 def test_sockets_are_handed_to_the_service_and_stay(name: str) -> None:
+    """Attack (units): A user opens the service's port while the service is down or fails again and
+    again.
+    Outcome: The socket units never give up, so systemd holds the addresses.
+    """
     passed_as, mode = SOCKETS[name]
     socket = settings(UNITS / f"{name}.socket")
     assert socket["FileDescriptorName"] == [passed_as]

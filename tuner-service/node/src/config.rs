@@ -337,6 +337,8 @@ mod tests {
         assert!(none.settings.allow.is_empty());
     }
 
+    /// Attack (parsers): `node.toml`.
+    /// Outcome: It is refused by its line, or read; then a command's program has a whole path.
     #[test]
     fn fuzz_node_toml() {
         let sample = "[exclusive]\ncpus = 8\npartitions = [\"main\"]\n[[settings.allow]]\nkind = \"sysctl\"\n\
@@ -472,6 +474,8 @@ mod tests {
         assert!(config.command("c").unwrap_err().contains("no [[commands]]"));
     }
 
+    /// Attack (files): Others can write `node.toml`.
+    /// Outcome: It is refused as untrusted.
     #[test]
     fn a_file_that_others_can_write_is_not_believed() {
         let directory = tempfile::tempdir().unwrap();

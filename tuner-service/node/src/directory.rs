@@ -430,6 +430,10 @@ mod tests {
         assert!(matches!(error, DirectoryError::Untrusted { .. }), "{error}");
     }
 
+    /// Attack (files): Others can write the directory above the run directory, or one below it, and
+    /// swap what is in it.
+    /// Outcome: No job's directory is made or opened there, but where a directory above has the
+    /// sticky bit.
     #[test]
     fn a_directory_that_can_be_swapped_for_another_is_not_used() {
         let parent = tempfile::tempdir().unwrap();

@@ -111,6 +111,9 @@ mod tests {
         assert!(!ended.good && ended.how.contains('3'), "{}", ended.how);
     }
 
+    /// Attack (second-round): A command's program hangs, also with its output closed and with
+    /// children that hang.
+    /// Outcome: It is killed at the limit, and the helper goes on.
     #[test]
     fn one_that_hangs_is_killed() {
         let mut command = Command::new("/bin/sh");

@@ -429,6 +429,13 @@ mod tests {
         assert!(in_force.join("c.n1.7").exists(), "it still runs");
     }
 
+    /// Attack (files): A user's process, or a program with the set-user-ID bit, calls itself
+    /// `slurmstepd: [JOBID.STEP]`.
+    /// Outcome: Only processes whose real user is root count as steps.
+    ///
+    /// Attack (second-round): sudo, called `slurmstepd: [JOBID.STEP]`, waits for a password as
+    /// root.
+    /// Outcome: A program with the set-user-ID bit does not count as a step.
     #[test]
     fn the_jobs_of_slurms_steps_are_known_by_their_processes() {
         let proc = tempfile::tempdir().unwrap();

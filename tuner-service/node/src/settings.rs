@@ -1109,6 +1109,9 @@ mod tests {
         );
     }
 
+    /// Attack (files): A command that started wrongly cannot be stopped either.
+    /// Outcome: The kernel's values are back at once and nothing stays saved for the job; the stop
+    /// is tried again later, until it works.
     #[test]
     fn a_stop_that_fails_keeps_no_value_and_no_later_job() {
         let place = place();

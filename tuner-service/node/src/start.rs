@@ -310,6 +310,14 @@ mod tests {
 
     /// What a service that is wrong, but signs, may answer: whatever it is, files are written in the job's directory
     /// alone, and the plugin is told of it in lines that it takes.
+    ///
+    /// Attack (service): The service is wrong, and signs its answer.
+    /// Outcome: Files are written in the job's directory alone, and the plugin gets printable
+    /// lines, without a variable that a loader or Slurm acts on.
+    ///
+    /// Attack (parsers): The service's answer to a start.
+    /// Outcome: It is laid out in the job's directory, or refused; what is no answer is refused by
+    /// its line.
     #[test]
     fn fuzz_answer() {
         let sample = r#"{"run_id": 17, "phase": "design", "role": "design", "parametrization": {"cb_nodes": 2,

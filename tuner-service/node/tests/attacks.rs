@@ -191,6 +191,11 @@ fn used() -> Node {
     node
 }
 
+/// Attack (files): In the place of each file of a job there is, when the job starts, a link (also a
+/// dangling or a hard one), a FIFO, a directory, a socket, a sparse file of 1 TiB, bytes that are
+/// no text, or a file that anybody can write.
+/// Outcome: The start makes the job's files anew, for root alone, removes old stamps and measures,
+/// and changes nothing elsewhere.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     for kind in KINDS {
@@ -223,6 +228,11 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     }
 }
 
+/// Attack (files): In the place of each file of a job there is, when the job ends, a link, a FIFO,
+/// a directory, a socket, a sparse file of 1 TiB, bytes that are no text, or a file that anybody
+/// can write.
+/// Outcome: The end reports the one step whose stamp is good, names the bad stamp, removes the
+/// directory, and changes nothing elsewhere.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     for kind in KINDS {
@@ -267,6 +277,11 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     }
 }
 
+/// Attack (files): A link, a FIFO, a directory, a socket, a sparse file of 1 TiB, bytes that are no
+/// text, or a file that anybody can write, stands in the place of a report in the spool, of saved
+/// settings, or of their directory, while the helper ends a job, starts it and restores.
+/// Outcome: The helper comes to its end, changes nothing elsewhere, and lays out the next job's
+/// files.
 #[test]
 fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
     for kind in KINDS {
@@ -317,6 +332,10 @@ fn swap(node: &Node, places: &[PathBuf], stop: &AtomicBool) -> usize {
     swapped
 }
 
+/// Attack (files): Somebody swaps a job's files for links, FIFOs and the rest as fast as they can,
+/// while the end reads them.
+/// Outcome: The end reports the stamp that is left alone, nothing of another file gets into the
+/// report, and the next start works.
 #[test]
 fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     let mut swapped = 0;
@@ -352,6 +371,10 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     assert!(swapped > 30, "only {swapped} were swapped");
 }
 
+/// Attack (files): A directory below the run directory, or the spool, is a link to elsewhere, or
+/// anybody can write it.
+/// Outcome: The helper does not use it: it writes nothing where a link leads to, and says that a
+/// job was not reported or not started. Only the job's own directory is made anew.
 #[test]
 fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     for (place, name) in ["run", "run/c", "run/c/n1", "run/c/n1/7", "spool"]
@@ -395,6 +418,10 @@ fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     }
 }
 
+/// Attack (environment): The environment of a hook has names with `../`, `.`, newlines or 100,000
+/// characters, false numbers, and requests with paths, escapes and lines.
+/// Outcome: The helper refuses it, names the variable in printable text, and touches no file of the
+/// job's or elsewhere.
 #[test]
 fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     let node = used();
@@ -433,6 +460,8 @@ fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     assert!(node.job("job.env").is_file(), "job 7's own files are gone");
 }
 
+/// Attack (files): Others can write `client.toml`, or `node.toml` is a link.
+/// Outcome: Root's helper uses neither and names the file; the job starts all the same.
 #[test]
 fn a_configuration_that_another_can_write_is_not_used() {
     let node = used();

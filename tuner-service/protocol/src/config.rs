@@ -211,6 +211,9 @@ mod tests {
     const GOOD: &str =
         "endpoints = [\"unix:/run/x.sock\", \"tcp:127.0.0.1:80\"]\nservice_user = \"root\"\n";
 
+    /// Attack (files): `client.toml` belongs to another user, others can write it, or it is a
+    /// device.
+    /// Outcome: Root refuses it as untrusted.
     #[test]
     fn root_uses_no_configuration_that_another_can_have_written() {
         if !nix::unistd::geteuid().is_root() {
@@ -239,6 +242,8 @@ mod tests {
         ));
     }
 
+    /// Attack (parsers): `client.toml`.
+    /// Outcome: It is read, or refused by its line.
     #[test]
     fn fuzz_client_toml() {
         io_autotune_fuzzing::Target::new("client_toml", &[GOOD]).run(|input| {

@@ -308,6 +308,9 @@ mod tests {
         assert_eq!(sent, serde_json::json!({ "app": "ocean", "mode": "tune" }));
     }
 
+    /// Attack (environment): A request has names and comments with bad escapes, zero bytes, lines
+    /// or too many bytes, keys twice, and unknown words.
+    /// Outcome: It is refused by what is wrong with it.
     #[test]
     fn each_mistake_is_named() {
         for (text, expected) in [
@@ -369,6 +372,8 @@ mod tests {
         }
     }
 
+    /// Attack (parsers): The request that travels with a job.
+    /// Outcome: It reads back as the same request, or the refusal names its key in printable text.
     #[test]
     fn fuzz_request() {
         let samples = [

@@ -232,6 +232,8 @@ mod tests {
         assert_eq!(parse(""), None);
     }
 
+    /// Attack (parsers): The journal that an agent leaves.
+    /// Outcome: Its entries are bounded, with one value for each lever.
     #[test]
     fn fuzz_journal() {
         let root = tempfile::tempdir().unwrap();

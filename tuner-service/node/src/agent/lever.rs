@@ -232,6 +232,8 @@ mod tests {
         assert_eq!(&told[..length], b"8\n");
     }
 
+    /// Attack (files): A lever's file is a link.
+    /// Outcome: The agent's files are not opened.
     #[test]
     fn a_link_is_not_followed() {
         let (root, mut files) = place();

@@ -313,6 +313,8 @@ mod tests {
         assert_eq!(sources.read(), None);
     }
 
+    /// Attack (parsers): The statistics that an agent reads, in each format.
+    /// Outcome: Any text can be read.
     #[test]
     fn fuzz_statistics() {
         let samples = [

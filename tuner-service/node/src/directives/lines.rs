@@ -91,6 +91,9 @@ mod tests {
         );
     }
 
+    /// Attack (service): A directive in a job's script goes on in the next line, or has characters
+    /// that act on a terminal.
+    /// Outcome: The line stays as its user wrote it.
     #[test]
     fn a_line_that_goes_on_or_hides_something_is_left_alone() {
         for line in ["#BB a=1 \\", "#BB a\x1b[2J", "#BB a\x0bb"] {
@@ -121,6 +124,9 @@ mod tests {
 
     /// Users write scripts, and SlurmUser reads them: each line stays one, and what they wrote
     /// stays in front.
+    ///
+    /// Attack (parsers): Directives of a job's script.
+    /// Outcome: Each stays one line, and what its user wrote stays in front; 256 at most are read.
     #[test]
     fn fuzz_directives() {
         let samples: [&[u8]; 4] = [

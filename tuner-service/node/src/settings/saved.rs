@@ -186,6 +186,9 @@ mod tests {
     use super::*;
 
     /// What stands in a file of saved values is what was written, or is refused by its line.
+    ///
+    /// Attack (parsers): A file of saved settings.
+    /// Outcome: What is read is what was written, or it is refused by its line.
     #[test]
     fn fuzz_saved() {
         let sample = r#"{"boot_id": "b", "values": [{"target": {"kind": "sysctl", "name": "vm.dirty_bytes"}, "value": "0"}],
@@ -202,6 +205,9 @@ mod tests {
         });
     }
 
+    /// Attack (files): Somebody forges saved settings, for root to write them into the kernel:
+    /// others can write the directory, or one above it, or it is a link.
+    /// Outcome: Root does not even list what is there.
     #[test]
     fn what_others_can_have_put_there_is_not_acted_on() {
         let root = tempfile::tempdir().unwrap();

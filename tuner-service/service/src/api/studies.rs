@@ -323,6 +323,9 @@ pub(super) fn reason(why: &str) -> Result<&str, ApiError> {
 mod tests {
     use super::*;
 
+    /// Attack (units): A reason for `--why` is empty, too long, of several lines, or has characters
+    /// that are invisible or reorder text.
+    /// Outcome: The service refuses it.
     #[test]
     fn a_reason_is_what_it_looks_like() {
         assert_eq!(reason("  gr\u{fc}n ").unwrap(), "gr\u{fc}n");

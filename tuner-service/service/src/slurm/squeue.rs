@@ -197,6 +197,9 @@ mod tests {
 noise
 ";
 
+    /// Attack (parsers): The output of squeue.
+    /// Outcome: It tells of jobs alone that were asked for, with ends of Slurm's and plain
+    /// accounts.
     #[test]
     fn fuzz_squeue() {
         let launches = [launch(1, 0), launch(26, 0), launch(27, 0)];

@@ -241,6 +241,10 @@ async fn history_is_the_newest_runs_oldest_first() {
     );
 }
 
+/// Attack (environment): A user asks which runs are control runs, of runs in flight and of runs
+/// that were decided beside them.
+/// Outcome: A drawn label pends until the run's own verdict, and what counted it until then too;
+/// nothing else pends.
 #[tokio::test]
 async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_then() {
     let database = Database::new().await;

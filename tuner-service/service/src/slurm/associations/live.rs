@@ -187,6 +187,9 @@ mod tests {
         }
     }
 
+    /// Attack (service): sacctmgr cannot be asked for long, while somebody coordinates an account
+    /// no more.
+    /// Outcome: What was read holds for a while, and then nobody coordinates anything.
     #[tokio::test]
     async fn what_was_read_long_ago_or_never_is_nothing() {
         let live = LiveAssociations::sample();

@@ -33,6 +33,11 @@ fn added(known: &Labels, is_control: bool, log: Option<f64>, chance: f64) -> Vec
 proptest! {
     /// The theorem: whatever is known, over the draw of its label a run changes no evidence on average
     /// if it would take as long under either, but for the effect that is tested.
+    ///
+    /// Attack (environment): Jobs are timed, by a user or by a workflow's period, to make a gain of
+    /// nothing.
+    /// Outcome: Whatever came before, over the draw of a run's label the run changes no evidence on
+    /// average.
     #[test]
     fn a_run_changes_no_evidence_on_average_over_its_own_draw(
         earlier in prop::collection::vec(run(), 1..60),
