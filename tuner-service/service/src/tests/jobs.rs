@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use io_autotune_catalogue::Catalogue;
+use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
     Applied, EpilogOutcome, FinishAnswer, FinishRequest, Job, Request, StartAnswer, StartRequest,
     Step, VariableState,
@@ -50,6 +52,30 @@ impl TestService {
         }
     }
 
+    /// Has jobs of an application run one after another, each to its verdict; `elapsed` says how many
+    /// seconds the so-many-eth (from 0) takes under a parametrization. Returns what each start was
+    /// answered.
+    pub(crate) async fn tune(
+        &self,
+        uid: u32,
+        request: &str,
+        runs: u32,
+        mut elapsed: impl FnMut(&Parametrization, u32) -> f64,
+    ) -> Vec<StartAnswer> {
+        let mut answers = Vec::new();
+        for number in 0..runs {
+            let job = self.job(uid, request);
+            let started = job.start(self).await;
+            let seconds = elapsed(&started.parametrization, number);
+            let report = job.reports(Some(&started), seconds);
+            job.finish(self, &report).await;
+            job.ends(self, "COMPLETED", seconds);
+            self.poll().await;
+            answers.push(started);
+        }
+        answers
+    }
+
     /// The one run of a job, as its owner and admins are told of it by `explain`.
     pub(crate) async fn run_of(&self, job_id: u32) -> Value {
         let answer = self.user(ADMIN).get(&format!("/v1/runs/{job_id}")).await;
@@ -68,6 +94,12 @@ impl TestService {
             panic!("{application} was to have one study: {studies}");
         };
         study.clone()
+    }
+
+    /// The default of an accelerator of the shipped catalogue.
+    pub(crate) fn default_of(&self, accelerator: &str) -> Parametrization {
+        let catalogue = Catalogue::load(&self.catalogue()).unwrap();
+        catalogue.find(accelerator).unwrap().space.default()
     }
 
     /// The id of the one study of an application.

@@ -7,7 +7,20 @@ mod jobs;
 mod service;
 mod slurm;
 
+mod accelerators;
+mod access;
+mod doctor;
+mod history;
 mod journey;
+mod limits;
+mod orders;
+mod preview;
+mod replicas;
+mod report;
+mod studies;
+mod sweeps;
+mod transfer;
+mod verdicts;
 
 use self::answer::Answer;
 use self::jobs::TestJob;

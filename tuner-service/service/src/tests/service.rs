@@ -205,6 +205,11 @@ impl TestService {
         }
     }
 
+    /// The directory of the shipped catalogue.
+    pub(crate) fn catalogue(&self) -> PathBuf {
+        SHIPPED_CATALOGUE.into()
+    }
+
     /// The Slurm of the first cluster.
     pub(crate) fn slurm(&self) -> &PlayedSlurm {
         &self.files.slurms[0].1
@@ -278,8 +283,12 @@ impl TestService {
         }
     }
 
-    /// Sets the clocks of the database and of the service's host forward.
+    /// Sets the clocks of the database and of the service's host forward, and what the service measures
+    /// by its monotonic clock: quotas, what it keeps for a while.
     pub(crate) async fn advance(&self, by: Duration) {
+        tokio::time::pause();
+        tokio::time::advance(by).await;
+        tokio::time::resume();
         self.database.advance(by).await;
         self.clock.advance(by);
     }
@@ -324,10 +333,13 @@ impl TestService {
     }
 }
 
+/// The accelerators that are shipped.
+const SHIPPED_CATALOGUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");
+
 /// The service.toml of a test. `more` has sections; a key that it has in a section replaces the one of
 /// here. Quotas are out of the way, and the patience of reconciliation is the product's.
 pub(crate) fn configuration(database: &Database, files: &Files, more: &str) -> String {
-    let catalogue = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");
+    let catalogue = SHIPPED_CATALOGUE;
     let base = format!(
         "[listen]\nunix = \"/nowhere/users.sock\"\nnodes_unix = \"/nowhere/nodes.sock\"\n\
          [database]\nurl = {url:?}\nconnections = 8\nuser_connections = 4\n\

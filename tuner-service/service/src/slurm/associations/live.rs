@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::unistd::User;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::super::OutcomeError;
 use super::super::command::Program;

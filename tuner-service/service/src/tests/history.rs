@@ -1,0 +1,1 @@
+//! Runs: lists of them, why each got what it got, and whether that comes out again.

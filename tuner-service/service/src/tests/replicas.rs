@@ -1,0 +1,1 @@
+//! Several services on one database, and one that reads its files anew.

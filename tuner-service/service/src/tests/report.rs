@@ -1,0 +1,1 @@
+//! The nightly report, as the service hands it out.

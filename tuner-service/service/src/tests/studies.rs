@@ -1,0 +1,1 @@
+//! Studies: what is shown of them, and what their users change.

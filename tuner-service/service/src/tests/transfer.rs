@@ -1,0 +1,1 @@
+//! Studies that begin from what others have learnt: exports, imports, priors, warm starts.

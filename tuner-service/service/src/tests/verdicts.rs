@@ -1,0 +1,1 @@
+//! What becomes of a run: by what nodes report, and by what Slurm says.
