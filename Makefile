@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -80,13 +80,22 @@ PYTEST      = $(VENV)/bin/pytest --junitxml=$(TEST_TIMES)/$@.xml
 CARGO_TEST  := cargo test --config 'target."cfg(all())".runner = "tests/timed"' $(CARGO_SELECTION) --tests --no-fail-fast
 export TEST_TIMES
 
-# The clusters mostly wait, and take longest: nothing compiles beside them, and what computes is nice.
-# Each part shows its output when it has ended.
+# Parts run side by side; each shows its output when it has ended.
+SIDE_BY_SIDE := --no-print-directory --jobs --keep-going --output-sync=target
+
+# What needs no Slurm comes first: where it fails, no cluster is started. The clusters mostly wait:
+# nothing compiles beside them.
 test: lint build test-programs browser ## Run every test
 	@deploy/install-deps build cluster accounting test report file-systems
 	@rm -rf $(TEST_TIMES)
-	@status=0; $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target \
-		test-rust test-unit test-store test-cluster test-soak || status=$$?; \
+	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) && $(MAKE) $(SIDE_BY_SIDE) test-cluster test-soak || status=$$?; \
+	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
+
+FAST := test-rust test-unit test-store test-command
+test-fast: build test-programs browser ## Run every test that needs no Slurm
+	@deploy/install-deps build cluster test report file-systems
+	@rm -rf $(TEST_TIMES)
+	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) || status=$$?; \
 	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
 
 $(VENV)/.installed: tests/requirements.txt
@@ -99,7 +108,7 @@ test-programs: # Of Rust
 	@deploy/install-deps build
 	$(CARGO_TEST) --no-run
 
-test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the store
+test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the service and the store
 	@deploy/install-deps build cluster
 	nice tests/with-postgres $(CARGO_TEST)
 

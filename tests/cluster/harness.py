@@ -62,6 +62,15 @@ OVERDUE_SECONDS = 200.0
 COMPLETE = os.environ.get("IO_AUTOTUNE_CALIBRATION") == "complete"
 """Whether floods and the like are as long as `make test-nightly` has them."""
 
+
+def writes(most: int, offset: int = 0) -> range:
+    """Return in which of its writes a helper is to be killed.
+
+    At night each of the first so many is tried, here every third.
+    """
+    return range(1, most) if COMPLETE else range(1 + offset, most, 3)
+
+
 NEEDS_STRACE = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 """For tests that have the helper killed."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import secrets
 import signal
 import socket
@@ -13,16 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from devcluster import accounts, command, files, process, render
+from devcluster import accounts, command, files, process
 from devcluster.floods import KINDS
 from devcluster.network import Namespace
 from devcluster.parts import munge
 from devcluster.ports import NODES_HOST
 from devcluster.users import SERVICE_USER
-from flooding import Flood, floods, over_tcp, starts
-from harness import ALICE, BOB, COMPLETE, ROOT, Site, asked, await_true, await_value
-from services import resident, service_beside
-from test_attacks import Answer, Sender, finish_of, start_of, to_service
+from flooding import floods, over_tcp, starts
+from harness import ALICE, BOB, COMPLETE, ROOT, Site, asked, await_true
+from services import service_beside
+from test_attacks import Sender, finish_of, start_of, to_service
 
 FLOOD_SECONDS = 6.0 if COMPLETE else 3.0
 """At the least: a flood lasts until what is tried beside it has ended."""
@@ -57,6 +56,7 @@ def history(site: Site) -> Iterator[None]:
     site.sql(f"delete from runs where {these}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
@@ -66,6 +66,8 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     lists of runs and of studies, without a credential, with bodies that drip, or with silent
     connections at either door.
     Outcome: Every start meanwhile has its answer within a prolog's deadline.
+
+    Each kind alone; all of them together are another test's.
     """
     with floods(site, [KINDS[kind]], FLOOD_SECONDS) as flood:
         config = over_tcp(site) if kind == "silence at the door for nodes" else None
@@ -74,24 +76,6 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
         _, (seen,) = flood.end()
         assert sum(seen.values()) > 0, "there was no flood"
     assert not site.outage.exists(), "a prolog took the service for down"
-
-
-def test_a_nodes_long_report_is_read_beside_bodies_that_drip(site: Site, sender: Sender) -> None:
-    """On 0.2.0 it took 28 s, because it waited for room among them.
-
-    Attack (service): A user sends bodies that drip while a node reports a job of 13,000 steps.
-    Outcome: The node's report is taken.
-    """
-    report = finish_of(site, 3_999_103)
-    (step,) = report["steps"]
-    report["steps"] = [{**step, "step_id": number} for number in range(13_000)]
-    long = json.dumps(report).encode()
-    assert len(long) > 1_000_000
-    dripping = [KINDS["dripping bodies"], KINDS["long dripping bodies"]]
-    with floods(site, dripping, FLOOD_SECONDS) as begun:
-        answer = sender.signed(ROOT, "/v1/runs/finish", long)
-        assert answer.status == 200, answer.body[:500]
-        begun.end()
 
 
 @pytest.mark.usefixtures("history")
@@ -122,109 +106,6 @@ def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs
     assert "no answer" not in run["reason"]
 
 
-def test_bodies_of_nobody_are_not_read(site: Site) -> None:
-    """0.2.0 read each whole: 300 connections took 316 MB, which never came back.
-
-    Attack (service): Hundreds of connections send bodies without a credential.
-    Outcome: They get 401, and the service takes less than 64 MiB more.
-    """
-    before = resident(site, site.paths.service_toml)
-    flood = Flood(site, KINDS["bodies over TCP"], FLOOD_SECONDS)
-    most = before
-    while flood.is_on():
-        most = max(most, resident(site, site.paths.service_toml))
-    assert most - before < 64 << 20, f"{(most - before) >> 20} MiB more"
-    assert "401" in flood.seen()
-
-
-def test_a_users_body_is_short(sender: Sender) -> None:
-    """Attack (service): A user sends a body of more than 64 KiB.
-    Outcome: It is refused, with the limit.
-    """
-    body = json.dumps({"request": {"app": "x" * 65536}}).encode()
-
-    def of_bob() -> Answer | None:
-        # He may have asked too much, in a flood of another test.
-        answer = sender.signed(BOB, "/v1/preview", body)
-        return None if answer.status == 429 else answer
-
-    answer = await_value("bob's quota", of_bob)
-    assert (answer.status, "65536 bytes" in answer.body) == (413, True), answer
-
-
-def test_a_nodes_body_may_be_long(sender: Sender) -> None:
-    """0.2.0 refused a report of more than 2 MiB for ever.
-
-    Attack (service): A job of 40,000 steps makes a report of more than 3 MB.
-    Outcome: It is taken: root's bodies may have 16 MiB.
-    """
-    start = json.loads(
-        sender.signed(
-            ROOT, "/v1/runs/start", json.dumps(start_of(sender.site, 3_999_101)).encode()
-        ).body
-    )
-    report = {**finish_of(sender.site, 3_999_101), "run_id": start["run_id"]}
-    step = report["steps"][0]
-    report["steps"] = [{**step, "step_id": number} for number in range(40_000)]
-    long = json.dumps(report).encode()
-    assert len(long) > 3_000_000
-    answer = sender.signed(ROOT, "/v1/runs/finish", long)
-    assert answer.status == 200, answer.body[:500]
-
-
-def test_who_asks_too_much_is_told_when_to_ask_again(site: Site) -> None:
-    """Attack (service): A user asks for long lists without a pause.
-    Outcome: The quota bounds how many are answered; the refusal and the CLI say when to ask again,
-    and another user is answered.
-    """
-    seen = Flood(site, KINDS["long lists"], FLOOD_SECONDS).seen()
-    # A burst of 100, and 20 a second.
-    assert seen["200"] <= 100 + 20 * (FLOOD_SECONDS + 2), seen
-    # However slow the host is, nobody waits long enough for a list of this quota: a list counts as
-    # four requests, and two minutes bring hardly more than one.
-    little = "\n[users]\nrequests_per_second = 0.01\nburst = 10\n"
-    text = site.paths.service_toml.read_text(encoding="utf-8") + little
-    with service_beside(site, "little-quota", text) as unix:
-        beside = Sender(site, unix)
-
-        def status(user: str) -> Answer:
-            return beside.signed(user, "/v1/studies", method="GET")
-
-        assert [status(BOB).status for _ in range(2)] == [200, 200]
-        refused = status(BOB)
-        assert refused.status == 429, refused
-        assert re.search(r"ask again in \d+ s", refused.body), refused.body
-        client = site.paths.client_toml.read_text(encoding="utf-8")
-        config = site.paths.etc / "little-quota-client.toml"
-        files.write(config, render.asking(client, [f"unix:{unix}"]), mode=0o644)
-        said = site.tuner(BOB, "--config", str(config), "status").stderr
-        assert re.search(r"ask again in \d+ s", said), said
-        # It is one user's affair.
-        assert status(ALICE).status == 200
-
-
-def test_lists_come_in_pages(site: Site, jobs: int, sender: Sender) -> None:
-    """The service makes no long answer, and the commands put pages together.
-
-    Attack (service): An admin asks for 10,000 runs or studies at once.
-    Outcome: A page has 100 runs or 25 studies; the CLI puts the pages together.
-    """
-    many, of = 1100, 150
-    began = starts(site, "attacks-pages", jobs, many, clients=16, studies=of)
-    assert began["failed"] == 0, began["failures"]
-    for path, most in (("runs?limit=10000", 100), ("studies?limit=10000", 25)):
-        page = json.loads(sender.signed(ROOT, f"/v1/{path}", method="GET").body)
-        assert len(page) == most
-    runs = json.loads(site.tuner(ROOT, "history", f"--limit={many}", "--json").stdout)
-    ids = [run["run_id"] for run in runs]
-    assert len(ids) == many
-    assert ids == sorted(set(ids)), "each once, oldest first"
-    studies = json.loads(site.tuner(ROOT, "status", "--json").stdout)
-    named = [study["application"] for study in studies]
-    assert sum(name.startswith("attacks-pages") for name in named) == of
-    assert named == sorted(named)
-
-
 def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
     """On the Unix socket, and on TCP before the first byte: they cannot bind its ports.
 
@@ -251,55 +132,6 @@ def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
     assert connection.getresponse().status == 401, "root has no business there but runs"
 
 
-def test_a_user_has_so_many_studies_and_then_runs_the_default(site: Site) -> None:
-    """Attack (service): A user makes one more study than may be.
-    Outcome: The start is refused with the reason, which a preview says too; the studies that are
-    there go on.
-    """
-    text = site.paths.service_toml.read_text(encoding="utf-8")
-    uid = accounts.find(BOB).uid
-    have = int(
-        site.sql(
-            "select count(*) from studies s join applications a on a.id = s.application_id"
-            f" where owner_uid = {uid}"
-        )[0][0]
-    )
-    few = f"{text}\n[users]\nstudies = {have + 1}\n"
-    with service_beside(site, "few-studies", few) as unix:
-        beside = Sender(site, unix)
-
-        def start(job_id: int, app: str) -> tuple[int, str]:
-            body = start_of(site, job_id)
-            body["job"]["uid"] = uid
-            body["request"]["app"] = app
-            answer = beside.signed(ROOT, "/v1/runs/start", json.dumps(body).encode())
-            return answer.status, answer.body
-
-        assert start(3_999_201, "attacks-few-1")[0] == 200
-        status, said = start(3_999_202, "attacks-few-2")
-        assert (status, "too_many_studies" in said) == (422, True), said
-        assert start(3_999_203, "attacks-few-1")[0] == 200, "those that are there go on"
-        request = b'{"request": {"app": "attacks-few-2"}}'
-        preview = beside.signed(BOB, "/v1/preview", request)
-        assert "the most of a user" in preview.body, preview
-
-
-def test_refusals_fill_no_log(site: Site) -> None:
-    """0.2.0 wrote a line for each: 18 MB in 8 s.
-
-    Attack (service): A user sends requests without a credential without end, so that refusals fill
-    the log.
-    Outcome: The log grows by less than 64 KiB.
-    """
-    log = site.paths.log_of("io-autotuned")
-    before = log.stat().st_size
-    seen = Flood(site, KINDS["no credentials"], FLOOD_SECONDS).seen()
-    assert sum(seen.values()) > 0, seen
-    # Others' runs, of other floods, are judged meanwhile.
-    told = log.read_bytes()[before:].splitlines()
-    assert sum(len(line) for line in told if b'"run judged"' not in line) < 64 << 10
-
-
 def test_a_request_that_one_replica_has_read_is_refused_by_another(
     site: Site, sender: Sender
 ) -> None:
@@ -323,23 +155,6 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
                 assert sender.send(path, body, nonce, credential).status == 200
                 again = Sender(site, unix).send(path, body, nonce, credential)
                 assert (again.status, "read before" in again.body) == (401, True), again
-
-
-def test_what_is_signed_for_one_service_is_refused_by_another(site: Site, sender: Sender) -> None:
-    """Attack (service): What is signed for one service is sent to another of the same key and
-    account.
-    Outcome: By its `audience` the other refuses it; a client that names the same one is answered.
-    """
-    text = site.paths.service_toml.read_text(encoding="utf-8")
-    ours = site.paths.client_toml.read_text(encoding="utf-8")
-    config = site.paths.scratch / "audience-client.toml"
-    with service_beside(site, "audience", f'audience = "tests"\n{text}') as unix:
-        refused = Sender(site, unix).signed(ALICE, "/v1/studies", method="GET")
-        assert (refused.status, "another service" in refused.body) == (401, True), refused
-        assert sender.signed(ALICE, "/v1/studies", method="GET").status == 200
-        there = render.asking(ours, [f"unix:{unix}"])
-        files.write(config, f'audience = "tests"\n{there}', mode=0o644)
-        site.cluster.run_as(ALICE, ["io-autotune", f"--config={config}", "status"])
 
 
 @contextmanager

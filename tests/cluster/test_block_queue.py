@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from devcluster import files
 from gains import storage
-from harness import NEEDS_STRACE, Site, asked, await_true, lines
+from harness import NEEDS_STRACE, Site, asked, await_true, lines, writes
 
 QUEUE = "accelerator=block-queue"
 PIN = {
@@ -129,7 +129,7 @@ def test_the_helper_is_killed_anywhere_and_the_queue_is_as_it_was(site: Site, qu
     before = queue.values()
     pinned(site, app)
     whole = 0
-    for call in range(1, 60):
+    for call in writes(60):
         with site.helper_killed("start", call):
             job = site.sbatch(queue.show, asked(app, QUEUE), "--exclusive")
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
@@ -145,9 +145,9 @@ def test_the_helper_is_killed_anywhere_and_the_queue_is_as_it_was(site: Site, qu
             # It was not killed any more: there are no further points.
             break
     assert call > 8, "it was never killed between two settings"
-    assert whole > 1, "it was never killed once all was applied"
+    assert whole > 0, "it was never killed once all was applied"
     late = 0
-    for call in range(1, 14):
+    for call in writes(14, 1):
         with site.helper_killed("finish", call):
             job = site.sbatch("true", asked(app, QUEUE), "--exclusive")
             fields = site.ended(job)

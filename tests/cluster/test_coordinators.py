@@ -148,22 +148,6 @@ def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: 
     assert "only admins" in refused(site, BOB, *order)
 
 
-def test_who_coordinates_no_more_sees_no_more(site: Site) -> None:
-    """Attack (service): One who coordinates an account no more asks for, resets and exports a
-    member's study.
-    Outcome: There is no such study any more, in no list and no audit.
-    """
-    number = str(site.study(ALICES, BOB)["study_id"])
-    sacctmgr(site, "delete", "coordinator", "account=physics", f"names={BOB}")
-    detail = read_anew(site)
-    assert "0 coordinate" in detail
-    assert {user for user, _ in applications(site, BOB)} == {BOB}
-    for command in (("show",), ("reset", "--why", "mischief"), ("export",)):
-        assert "no study" in refused(site, BOB, command[0], number, *command[1:])
-    assert {one["user"] for one in site.ask(BOB, "history")} == {BOB}
-    assert ALICES not in {one["application"] for one in site.ask(BOB, "audit")}
-
-
 def test_where_slurmdbd_tells_nothing_the_doctor_says_so_and_what_to_do(site: Site) -> None:
     sacctmgr(site, "add", "coordinator", "account=physics", f"names={BOB}")
     assert "1 coordinate" in read_anew(site)

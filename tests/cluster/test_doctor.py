@@ -11,7 +11,6 @@ import pytest
 from clusters import cluster_of_its_own
 from devcluster import Variant, accounts, files, render
 from devcluster.clock import clock_file
-from devcluster.users import DATABASE_ADMIN, SERVICE_USER
 from harness import ALICE, ROOT, Json, Site, asked, await_true
 
 WITHIN_SECONDS = "5"
@@ -150,16 +149,3 @@ def test_a_spool_that_is_not_roots_is_named_by_its_node(site: Site) -> None:
     site.remove_job_directories()
     site.introduce_nodes()
     examined(site, healthy=True)
-
-
-def test_a_database_role_without_a_right_is_named_with_its_table(site: Site) -> None:
-    def as_owner(command: str) -> None:
-        argv = [*site.cluster.psql_argv(), f"--username={DATABASE_ADMIN}", f"--command={command}"]
-        site.cluster.run_as(SERVICE_USER, argv)
-
-    as_owner(f'revoke insert on audit from "{SERVICE_USER}"')
-    try:
-        check = examined(site)["database"]
-    finally:
-        as_owner(f'grant insert on audit to "{SERVICE_USER}"')
-    failed(check, "may not work with audit", "deploy/sql/roles.sql")

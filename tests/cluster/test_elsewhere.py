@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from clusters import STUDY_SETTINGS, cluster_of_its_own
 from devcluster import Variant
-from harness import ALICE, Json, Site, asked, roles
+from harness import ALICE, Json, Site, asked
 from page_cache import allowed
 
 SETTINGS = ("stop.unread_runs=2", "stop.little_io.share=0.03")
@@ -47,32 +47,6 @@ def counted(site: Site, body: str, *options: str) -> tuple[Json, list[str]]:
     return {**detail["run"], "decided": detail["suggestion"]["overrides"]}, job.said()
 
 
-def replayed(site: Site, explained: Json) -> None:
-    """Check that a decision is made again from what it was made from."""
-    (replay,) = site.ask(ALICE, "explain", str(explained["job_id"]), "--replay")
-    assert replay["same"], replay
-
-
-def test_a_script_without_mpi_ends_its_search_after_the_baseline(site: Site) -> None:
-    app, body = "elsewhere-nothing", PYTHON.format(mebibytes=60)
-    # Its nodes are not its own: nobody may change the page cache for it.
-    for _ in range(2):
-        counted(site, body, asked(app))
-    explained, said = counted(site, body, asked(app))
-    runs = site.history(app, ALICE)
-    assert roles(runs)[:2] == ["baseline", "baseline"]
-    assert runs[-1]["phase"] == "settled"
-    assert {run["accelerator"] for run in runs} == {"romio"}
-    why = "romio cannot matter; nor can page-cache: it changes nodes"
-    assert why in explained["reason"], explained["reason"]
-    assert explained["decided"]["choice"]["runs"] == 2
-    assert any("there is nothing to win: in 2 runs nothing read" in line.lower() for line in said)
-    assert any(why in line for line in said), said
-    (study,) = site.ask(ALICE, "status", app)
-    assert any(why in warning for warning in study["warnings"]), study["warnings"]
-    replayed(site, explained)
-
-
 def test_a_script_that_writes_through_the_page_cache_gets_that(site: Site) -> None:
     app, body = "elsewhere-cache", PYTHON.format(mebibytes=60)
     with allowed(site):
@@ -85,18 +59,6 @@ def test_a_script_that_writes_through_the_page_cache_gets_that(site: Site) -> No
         assert why in explained["reason"], explained["reason"]
         told = f"application {app}, accelerator page-cache: new"
         assert any(told in line and why in line for line in said), said
-        replayed(site, explained)
-        # Who names an accelerator gets it, and is told.
-        named, said = counted(site, body, asked(app, "romio"), "--exclusive")
-        assert named["accelerator"] == "romio"
-        assert "choice" not in named["decided"]
-        assert any("in 2 runs nothing read" in line for line in said), said
-        replayed(site, named)
-    romio = next(
-        study for study in site.ask(ALICE, "status", app) if study["accelerator"] == "romio"
-    )
-    told = f"Jobs that name no accelerator get {why}"
-    assert any(told in warning for warning in romio["warnings"]), romio["warnings"]
 
 
 def test_a_job_of_mpi_io_goes_on_with_romio(site: Site) -> None:

@@ -58,16 +58,6 @@ def test_a_job_with_the_library_tells_its_seconds_in_mpi_io(
     assert "in MPI-IO: " in site.tuner(ALICE, "explain", str(job.job_id)).stdout
 
 
-def test_without_the_library_the_job_is_told_what_its_objective_needs(site: Site) -> None:
-    app = "mpi-io-untold"
-    site.run("true", asked(app))
-    study = site.study(app, ALICE)["study_id"]
-    site.ask(ALICE, "objective", str(study), "mpi-io", "--why", "it has MPI-IO, they say")
-    run = site.run("true", asked(app))
-    assert run["state"] == "not_counted"
-    assert "LD_PRELOAD" in run["verdict"]
-
-
 def told(site: Site, job: Job) -> dict[str, Json]:
     """Return what the job's only report tells of each parameter."""
     (report,) = site.explain(job)["reports"]
@@ -121,44 +111,6 @@ def test_a_program_that_sets_a_hint_itself_is_noticed(
     (study,) = site.ask(ALICE, "status", app)
     (warning,) = [text for text in study["warnings"] if "has no effect" in text]
     assert warning.startswith("romio_ds_write has no effect here: 2 of the latest runs")
-
-
-def test_a_parameter_that_the_program_sets_is_no_longer_tuned_and_comes_back(
-    site: Site, libraries: dict[str, str]
-) -> None:
-    app = "in-force-held"
-    body = strided(libraries["mpich"], "--hint romio_ds_write=disable")
-    site.run(body, asked(app), "--ntasks=4")
-    site.pin(app, {"romio_ds_write": "enable"})
-    for _ in range(2):
-        assert site.run(body, asked(app), "--ntasks=4")["state"] == "not_counted"
-    site.ask(ALICE, "unpin", app, "--why", "a test asks for it")
-    explored: list[Json] = []
-    for _ in range(20):
-        job = site.sbatch(body, asked(app), "--ntasks=4")
-        run = site.counted(job)
-        assert "romio_ds_write" not in run["differs"], run["reason"]
-        if run["role"] in ("design", "search"):
-            explored.append(run)
-            assert run["differs"], "the others are varied"
-            assert run["reason"].endswith("does not heed it: romio_ds_write"), run["reason"]
-            (replay,) = site.ask(ALICE, "explain", str(job.job_id), "--replay")
-            assert replay["same"], replay
-        if len(explored) == 3:
-            break
-    assert len(explored) == 3, "nothing was explored"
-    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
-    assert "does not heed it: romio_ds_write" in shown
-
-    def ineffective() -> list[str]:
-        return [text for text in site.study(app)["warnings"] if "has no effect" in text]
-
-    (warning,) = ineffective()
-    assert "held at its default, and no longer tuned" in warning
-    # The program no longer sets it.
-    for _ in range(2):
-        site.run(strided(libraries["mpich"]), asked(app), "--ntasks=4")
-    assert ineffective() == []
 
 
 def test_a_value_that_only_the_ranks_are_given_is_noticed_by_the_control_variables(

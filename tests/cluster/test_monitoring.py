@@ -16,15 +16,12 @@ from pathlib import Path
 import pytest
 from devcluster import files, process
 from devcluster.network import Namespace
-from harness import ALICE, Json, Site, asked, await_true, await_value
-from services import metrics, service_beside
+from harness import Json, Site, await_true
+from services import service_beside
 
 ADDRESS = "127.0.0.1:9464"
 PROMETHEUS = "127.0.0.1:9090"
-HEALTH = 'io_autotune_requests_total{endpoint="/v1/health",outcome="ok"}'
 RULES = Path(__file__).resolve().parents[2] / "deploy/prometheus/io-autotune.rules.yml"
-MOST_SERIES = 500
-"""However many studies there are."""
 
 
 @contextmanager
@@ -41,32 +38,6 @@ def health(unix: Path) -> None:
         client.connect(str(unix))
         client.sendall(b"GET /v1/health HTTP/1.0\r\n\r\n")
         assert client.recv(64).startswith(b"HTTP/1.")
-
-
-def test_prometheus_reads_what_the_service_does_and_no_names(site: Site) -> None:
-    """Attack (service): A user reads the metrics, to learn of others.
-    Outcome: No series has the name of an application or a user, and there are few of them.
-    """
-    application = "monitoring-of-alices"
-    site.run("true", asked(application), user=ALICE)
-    with watched(site) as unix:
-        health(unix)
-        read = await_value(
-            "the request to be counted",
-            lambda: read if (read := metrics(site, ADDRESS)).get(HEALTH) == 1.0 else None,
-        )
-    assert read["io_autotune_database_up"] == 1.0
-    studies = sum(value for series, value in read.items() if "autotune_studies{" in series)
-    assert studies == int(site.sql("select count(*) from studies")[0][0])
-    assert len(read) <= MOST_SERIES
-    for name in (application, ALICE):
-        assert not any(name in series for series in read), name
-
-
-def test_a_service_without_the_address_has_no_such_door(site: Site) -> None:
-    with Namespace(site.paths.root).inside(), socket.socket() as client:
-        host, _, port = ADDRESS.partition(":")
-        assert client.connect_ex((host, int(port))) != 0
 
 
 def test_systemd_is_told_of_the_start_the_work_and_the_end(site: Site) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import nightly
 import pytest
 from harness import ALICE, BOB, MOST_RUNS, Json, Site, asked, await_value, lines
 
-PHASE = 0.4
-"""Seconds of the I/O phase with the default; a quarter of it with anything else."""
 REPORTED = 812.5
 BOUNDED_RUNS = 6
 """Their median has an interval."""
@@ -22,7 +17,6 @@ io-autotune mark end
 """
 NOISY_APPLICATION = "objective-noisy"
 NOISY = f"{JOB}\nsleep 0.$((RANDOM % 9))\nsleep 0.$((RANDOM % 9))\n"
-SLOWER = f"""{JOB}\n[ -n "$hints" ] && sleep 1.5 || sleep 0.2\n"""
 
 
 def by_marks(site: Site, app: str, body: str) -> Json:
@@ -80,95 +74,6 @@ def noisy(site: Site) -> Json:
         if is_claimed and study["tuned"]["n"] >= BOUNDED_RUNS:
             return study
     raise AssertionError(f"no gain is proven: {study}")
-
-
-def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site, noisy: Json) -> None:
-    app, study = NOISY_APPLICATION, noisy
-    assert study["objective"] == "marked_seconds"
-    assert 0.5 < study["gain"]["gain"] < 0.9, study["gain"]
-    assert study["differs"], "the default itself is recommended"
-    assert study["tuned"]["mean"] < PHASE < study["control"]["mean"] + 0.1
-    beside = study["assessment"]["elapsed"]
-    assert not beside["vetoed"]
-    assert beside["low"] < 0.0
-    shown = site.tuner(ALICE, "status", app).stdout
-    assert "objective    marked I/O seconds" in shown
-    assert "less marked I/O seconds than the default" in shown, shown
-    assert "elapsed is" in shown, shown
-    tuned = next(
-        run for run in reversed(site.history(app, ALICE)) if run["role"] in {"settled", "control"}
-    )
-    explained = site.tuner(ALICE, "explain", str(tuned["job_id"])).stdout
-    assert "objective    marked I/O seconds: " in explained
-    assert "[by marked I/O seconds, not elapsed]" in explained
-    (replay,) = site.ask(ALICE, "explain", str(tuned["job_id"]), "--replay")
-    assert replay["same"], replay
-    assert "marked as I/O by the job: " in explained
-    assert "of the noise is explained" in explained
-
-
-@nightly.needs_report
-def test_the_report_shows_its_measures_estimates_and_their_intervals(
-    site: Site, noisy: Json, tmp_path: Path
-) -> None:
-    night = nightly.report(site, tmp_path)
-    (study,) = [one for one in night.document["studies"] if one["study_id"] == noisy["study_id"]]
-    (marked,) = [one for one in study["measures"] if one["name"] == "marked_seconds"]
-    default, chosen = marked["default"], marked["chosen"]
-    assert chosen["low"] <= chosen["median"] <= chosen["high"] < PHASE <= default["median"]
-    cleaned = study["cleaned"]
-    assert cleaned == noisy["assessment"]["cleaned"]
-    assert cleaned["recommended"]["high"] < cleaned["default"]["low"], cleaned
-    assert "Where other runs fare as ever, marked I/O seconds of the default is " in night.page
-
-
-def test_what_makes_elapsed_worse_is_vetoed(site: Site) -> None:
-    app = "objective-vetoed"
-    by_marks(site, app, SLOWER)
-    judged: list[Json] = []
-    while sum(run["phase"] == "settled" for run in judged) < 4 or all(
-        run["role"] != "settled" for run in judged
-    ):
-        assert len(judged) < MOST_RUNS, "it does not settle"
-        run = site.counted_run(SLOWER, asked(app))
-        judged.append(run)
-    settled = [run for run in judged if run["phase"] == "settled"]
-    assert all(not run["differs"] for run in settled), "a vetoed parametrization ran"
-    study = site.study(app, ALICE)
-    beside = study["assessment"]["elapsed"]
-    assert beside["vetoed"]
-    assert 0.0 < beside["low"] < beside["longer"]
-    assert study["differs"] == {}, study["differs"]
-    (warning,) = [text for text in study["warnings"] if "not recommended" in text]
-    assert "elapsed would be" in warning
-    (run,) = [run for run in settled if run["role"] == "settled"][-1:]
-    assert "elapsed would be" in run["reason"], run["reason"]
-    (replay,) = site.ask(ALICE, "explain", str(run["job_id"]), "--replay")
-    assert replay["same"], replay
-
-
-def test_a_run_that_does_not_tell_its_objective_does_not_count_and_is_kept(site: Site) -> None:
-    app = "objective-untold"
-    by_marks(site, app, JOB)
-    for _ in range(4):
-        job = site.sbatch("true", asked(app))
-        run = site.judged(job)
-        assert run["state"] == "not_counted"
-        assert "the job has not told it" in run["verdict"]
-        assert run["elapsed"] > 0.0
-    shown = site.tuner(ALICE, "status", app).stdout
-    assert "none of its 4 runs since then has told it" in shown, shown
-    line = site.study(app, ALICE)
-    assert line["counted"] == 0
-    refused = site.tuner(ALICE, "objective", app, "marked", "--why", "again")
-    assert refused.returncode == 4, refused.stderr
-    others = site.tuner(BOB, "objective", str(line["study_id"]), "elapsed", "--why", "mischief")
-    assert others.returncode == 4, others.stderr
-    back = site.ask(ALICE, "objective", app, "elapsed", "--why", "it marks nothing")
-    assert (back["objective"], back["epoch"]) == ("elapsed", 3)
-    undone = site.tuner(ALICE, "undo", str(back["line"]), "--why", "it does now")
-    assert undone.returncode == 0, undone.stderr
-    assert site.study(app, ALICE)["objective"] == "marked_seconds"
 
 
 def test_whatever_a_job_writes_as_its_marks_it_and_others_are_unharmed(site: Site) -> None:

@@ -24,6 +24,7 @@ from harness import (
     asked,
     await_true,
     lines,
+    writes,
 )
 
 ONLINE = "accelerator=block-online"
@@ -262,7 +263,7 @@ def test_the_helper_is_killed_anywhere_and_nothing_is_left(site: Site, disk: Dis
     before = disk.queue()
     pinned(site, app)
     moved = 0
-    for call in range(1, 60):
+    for call in writes(60, 1):
         with site.helper_killed("start", call, follow=False):
             job = site.sbatch(
                 f"dd if=/dev/zero of={disk.mount}/x bs=1M count=64 conv=fsync status=none;"

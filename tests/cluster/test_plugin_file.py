@@ -12,8 +12,8 @@ from clusters import cluster_of_its_own
 from devcluster import command
 from harness import ALICE, COMPLETE, ROOT, Job, Site, asked, await_true
 
-SUBMISSIONS = 80 if COMPLETE else 24
-STEPS = 20 if COMPLETE else 6
+SUBMISSIONS = 80 if COMPLETE else 8
+STEPS = 20 if COMPLETE else 2
 SIDE_BY_SIDE = 8
 OTHER_SERIES = """
 const char plugin_name[] = "io_autotune", plugin_type[] = "spank";

@@ -10,18 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 
 from devcluster import accounts, files, process, render
 from devcluster.users import SERVICE_USER
-from flooding import storm
 from harness import ALICE, BOB, Json, Site, await_true
 from services import Beside, metrics, nodes_socket, running_beside
 
 ADDRESS = "127.0.0.1:9465"
-RELOADS = 50
-STORMS = 3
-STARTS = 60
 
 
 @dataclass(frozen=True)
@@ -128,33 +123,3 @@ def test_a_reload_changes_what_it_can_and_names_what_waits(site: Site) -> None:
         assert said(log, "changed") == ["access.admin_uids, users.studies"]
         assert said(log, "waiting") == ["database.connections, listen.host_connections"]
         assert not service.may_examine(ALICE)
-
-
-def test_no_start_is_missed_while_the_configuration_is_reloaded(site: Site) -> None:
-    with reloading(site, "reloads") as service:
-        stormed: list[Json] = []
-
-        def start(number: int) -> None:
-            app, first = f"reloads-{number}", 70_000_000 + 1000 * number
-            stormed.append(storm(site, app, first, STARTS, 10_000, config=service.clients))
-
-        storms = [Thread(target=start, args=(number,)) for number in range(STORMS)]
-        reloads = 0
-        for one in storms:
-            one.start()
-            while one.is_alive() or reloads < RELOADS / STORMS * (storms.index(one) + 1):
-                burst = 50 + reloads % 2
-                service.write("[slurm]\n", f"[users]\nburst = {burst}\n\n[slurm]\n")
-                assert said(service.reload(), "changed") == ["users.burst"]
-                service.write(f"[users]\nburst = {burst}\n\n[slurm]\n", "[slurm]\n")
-                reloads += 1
-            one.join()
-        assert reloads >= RELOADS
-        assert [(one["lives"], one["failed"]) for one in stormed] == [(STARTS, 0)] * STORMS
-        await_true(
-            "every start to be in the database",
-            lambda: (
-                site.sql("select count(*) from runs where job_id between 70000000 and 70999999")
-                == [[str(STORMS * STARTS)]]
-            ),
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from itertools import count
 from threading import Event, Thread
@@ -163,32 +162,3 @@ def test_the_database_restarts_while_clients_hang_up(site: Site) -> None:
     assert len(explored) == summary["exploring"] == summary["explored"], "an experiment twice"
     check_pools(site)
     site.counted_run("true", asked("replicas-after"))
-
-
-def test_a_job_id_that_slurm_gives_again_is_another_job(site: Site) -> None:
-    app = "replicas-again"
-    site.pinned(app, GIVEN)
-    first = site.sbatch("cat $ROMIO_HINTS", asked(app))
-    before = site.judged(first)
-    # It ended long ago.
-    times = ("started_at", "finished_at", "outcome_at", "judged_at")
-    earlier = ", ".join(f"{time} = {time} - interval '1 day'" for time in times)
-    site.sql(f"update runs set {earlier}")
-    with site.parts_stopped("slurmctld"):
-        for path in site.paths.slurmctld_spool.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    site.pin(app, {"cb_nodes": "4"})
-    while site.sbatch("true", "--output=/dev/null").job_id < first.job_id - 1:
-        pass
-    job = site.sbatch("cat $ROMIO_HINTS", asked(app))
-    assert job.job_id == first.job_id
-
-    def both() -> bool:
-        states = [run["state"] for run in site.runs(job)]
-        return states == ["counted", "counted"]
-
-    await_true("the second job of the id to be judged", both)
-    old, new = site.runs(job)
-    assert old["run_id"] == before["run_id"] != new["run_id"]
-    assert hints(site.output(job))["cb_nodes"] == "4"
-    assert [old["parametrization"]["cb_nodes"], new["parametrization"]["cb_nodes"]] == [2, 4]

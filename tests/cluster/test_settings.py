@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from devcluster import files
-from harness import NEEDS_STRACE, Json, Site, asked, await_true, lines
+from harness import NEEDS_STRACE, Json, Site, asked, await_true, lines, writes
 from page_cache import PIN, SHOW, VM, allowed, pinned_values, values
 
 CACHE = "accelerator=page-cache"
@@ -105,7 +105,7 @@ def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[st
     app = "settings-killed-start"
     pinned(site, app)
     applied = 0
-    for call in range(1, 40):
+    for call in writes(40, 1):
         with site.helper_killed("start", call):
             job = site.sbatch(SHOW, asked(app, CACHE), "--exclusive")
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
@@ -123,7 +123,7 @@ def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[st
             # It was not killed any more: there are no further points.
             break
     assert call > 5, "it was never killed"
-    assert applied > 1, "it was never killed once all was applied"
+    assert applied > 0, "it was never killed once all was applied"
 
 
 @NEEDS_STRACE
@@ -132,7 +132,7 @@ def test_the_helper_is_killed_anywhere_in_the_epilog(site: Site, before: list[st
     app = "settings-killed-finish"
     pinned(site, app)
     late = 0
-    for call in range(1, 20):
+    for call in writes(20):
         with site.helper_killed("finish", call):
             job = site.sbatch("true", asked(app, CACHE), "--exclusive")
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"

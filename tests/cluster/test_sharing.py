@@ -64,44 +64,6 @@ def others(site: Site, user: str, app: str = APP) -> int:
     return 0 if told is None else told["others"]
 
 
-def test_what_five_users_ran_decides_for_each_and_shows_nobodys_name(site: Site) -> None:
-    """Promise: one user alone decides what others who share run
-
-    Attack (service): A user of a share looks for who else is in it, and what they ran.
-    Outcome: `status`, `show` and `explain` give numbers and no names, and `history` lists the
-    user's own runs.
-    """
-    for _ in range(2):
-        for run in run_of_each(site, APP):
-            assert (run["role"], run["state"]) == ("baseline", "counted"), run
-    await_true("all to be heard", lambda: others(site, ALICE) == len(EVERYONE) - 1)
-    told = sharing(site, ALICE)
-    assert (told["together"], told["by"], told["runs"]) == (True, f"group {GROUP}", 8)
-    assert told["members"] == [], "the rule does not show them"
-
-    # All of the design is run once, by whoever comes next, and not five times.
-    for user in EVERYONE:
-        (run,) = run_of_each(site, APP, (user,))
-        assert run["reason"].endswith("by the runs of 5 users who share them"), run["reason"]
-        replayed = site.ask(user, "explain", str(run["job_id"]), "--replay")
-        assert [one["same"] for one in replayed] == [True], replayed
-    explored = site.sql(
-        "select count(*), count(distinct r.parametrization)"
-        " from runs r join epochs e on e.id = r.epoch_id"
-        " join studies s on s.id = e.study_id join applications a on a.id = s.application_id"
-        f" where a.name = '{APP}' and r.role in ('design', 'search')"
-    )
-    assert explored[0][0] == explored[0][1], "nobody explores what another has explored"
-
-    shown = site.tuner(ALICE, "status", APP).stdout
-    assert f"shared       by group {GROUP} with 4 other users; their" in shown, shown
-    everything = shown + site.tuner(ALICE, "show", APP).stdout
-    everything += site.tuner(ALICE, "explain", str(run["job_id"])).stderr
-    assert not [user for user in EVERYONE if user != ALICE and user in everything]
-    # What others ran stays theirs.
-    assert {one["user"] for one in site.ask(ALICE, "history")} == {ALICE}
-
-
 def test_who_leaves_the_group_hears_nobody_and_is_heard_by_nobody(site: Site) -> None:
     """Promise: one user alone decides what others who share run"""
     app = "shared-ice"
@@ -117,11 +79,3 @@ def test_who_leaves_the_group_hears_nobody_and_is_heard_by_nobody(site: Site) ->
     assert "users who share" not in run["reason"], run["reason"]
     administer("gpasswd", "--add", MORE[0], GROUP)
     await_true("all to be heard again", lambda: others(site, BOB, app) == 4)
-
-
-def test_an_application_that_no_rule_names_is_its_users_alone(site: Site) -> None:
-    for _ in range(2):
-        run_of_each(site, "own-ocean")
-    run_of_each(site, "shared-later")
-    await_true("a sweep after them", lambda: others(site, ALICE, "shared-later") == 4)
-    assert sharing(site, ALICE, "own-ocean") is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import ALICE, NEEDS_STRACE, Json, Site, asked, await_true, hints, lines
+from harness import ALICE, NEEDS_STRACE, Json, Site, asked, await_true, hints, lines, writes
 from page_cache import PIN, SHOW, allowed, pinned_values, values
 
 TOGETHER = "romio+page-cache"
@@ -113,7 +113,7 @@ def test_a_helper_that_is_killed_leaves_nothing_of_either(site: Site, before: li
     site.run("true", asked(app, TOGETHER), "--exclusive")
     site.pin(app, BOTH)
     halves = 0
-    for call in range(1, 40):
+    for call in writes(40, 2):
         with site.helper_killed("start", call):
             run, settings, given = seen(site, app, "--exclusive")
         await_true(f"settings to be back, killed in write {call}", lambda: values() == before)

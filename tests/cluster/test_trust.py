@@ -51,15 +51,6 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
         assert site.ask(user, "explain", job_id)[0]["run"]["run_id"] == run["run_id"]
 
 
-def test_the_same_name_of_two_users_is_two_applications(site: Site) -> None:
-    """Promise: a user reads another user's study"""
-    app = "trust-namesake"
-    of_alice = site.run("true", asked(app), user=ALICE)
-    of_bob = site.run("true", asked(app), user=BOB)
-    assert of_alice["study_id"] != of_bob["study_id"]
-    assert [run["run_id"] for run in site.history(app, ALICE)] == [of_alice["run_id"]]
-
-
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
     """Attack (service): A user runs the node's helper, to start and finish a run of a job that
     there is not.

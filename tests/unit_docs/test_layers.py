@@ -27,6 +27,7 @@ CRATES = [
     "protocol",
     "catalogue",
     "store",
+    "test-database",
     "simulation",
     "collector",
     "node",
