@@ -7,7 +7,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = ROOT / "docs" / "decisions"
-MOST_LINES = 25
 
 
 def targets() -> set[str]:
@@ -33,7 +32,7 @@ def test_each_target_that_is_called_is_there() -> None:
     assert {"test", "advisories"} <= set().union(*map(called, files))
 
 
-def test_each_decision_is_short_and_says_why() -> None:
+def test_each_decision_says_why_and_what_follows() -> None:
     index = (DECISIONS / "README.md").read_text(encoding="utf-8")
     records = sorted(DECISIONS.glob("[0-9]*.md"))
     assert records
@@ -43,7 +42,6 @@ def test_each_decision_is_short_and_says_why() -> None:
         lines = record.read_text(encoding="utf-8").splitlines()
         headings = [line for line in lines if line.startswith("## ")]
         assert headings == ["## Context", "## Decision", "## Consequences"], record.name
-        assert len(lines) <= MOST_LINES, record.name
         assert all(len(line) <= 100 for line in lines), record.name
         title = lines[0].removeprefix("# ")
         assert f"[{title}]({record.name})" in index
