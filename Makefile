@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -183,9 +183,23 @@ test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
 test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster test accounting
 	@rm -rf $(NIGHTLY_TIMES)
-	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak test-bench \
+	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak test-bench test-mutants \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
 	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
+
+# A fortnight's nights try each change once.
+MUTANTS := build/cargo-mutants-27.1.0/bin/cargo-mutants
+MUTANTS_SHARD ?= $(shell expr $$(date +%j) % 14)/14
+MUTANTS_ARGS ?= --shard $(MUTANTS_SHARD)
+$(MUTANTS):
+	cargo install cargo-mutants --version 27.1.0 --locked --root build/cargo-mutants-27.1.0
+
+test-mutants: $(MUTANTS) ## Change the service in a fourteenth of the ways there are, each seen by a test or not; renews docs/measurements/mutants.md
+	@deploy/install-deps build cluster
+	rm -rf build/mutants && mkdir -p build/mutants
+	CARGO_INCREMENTAL=1 nice tests/with-postgres $(MUTANTS) mutants --output build/mutants $(MUTANTS_ARGS) \
+		|| test $$? -le 3
+	python3 tests/mutants.py build/mutants/mutants.out/outcomes.json docs/measurements/mutants.md
 
 lives: build $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
 	@deploy/install-deps cluster test accounting
