@@ -114,3 +114,6 @@ def test_a_job_marks_itself_by_the_command_and_is_never_harmed_by_it(
         assert (done.returncode, done.stdout) == (0, ""), done
         assert done.stderr.startswith("io-autotune: "), done
     assert served.tuner(BOB, "mark", "begin").stderr.count("this is no job") == 1
+    for words in ("mark begin", "objective rate=none"):
+        done = served.run_as(BOB, ["bash", "-c", f"set -e; io-autotune {words} 2>/dev/full"])
+        assert done.returncode == 0, f"{words}: a job under `set -e` fails"

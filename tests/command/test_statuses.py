@@ -149,3 +149,38 @@ def test_a_pager_that_is_closed_early_is_no_failure(served: Service) -> None:
             0,
             "",
         ), command
+
+
+def test_output_that_is_lost_is_a_failure(served: Service) -> None:
+    job = served.run(ALICE, "lost")["job_id"]
+    explain = f"explain {job} --replay --json"
+    for command in ("status", "history --csv", explain, "export lost", "audit -P"):
+        done = served.run_as(ALICE, ["bash", "-c", f"io-autotune {command} > /dev/full"])
+        assert (done.returncode, "No space left on device" in done.stderr) == (1, True), command
+    # Where even that cannot be said, the status is what it is.
+    for command, status in (
+        ("status >/dev/full", 1),
+        ("show nothing-here", 4),
+        ("export lost >/dev/null", 0),
+    ):
+        done = served.run_as(ALICE, ["bash", "-c", f"io-autotune {command} 2>/dev/full"])
+        assert done.returncode == status, command
+
+
+def test_every_example_of_the_help_is_a_command_line_that_is_read(served: Service) -> None:
+    text = served.tuner(CAROL, "--help").stdout
+    commands = re.findall(r"^  ([a-z-]+)  +[A-Z]", text.partition("Commands:")[2], re.M)
+    assert {"status", "history", "doctor", "simulate"} <= set(commands)
+    examples: set[str] = set()
+    for command in commands:
+        text += served.tuner(CAROL, command, "--help").stdout
+    joined = text.replace("\\\n", " ")
+    for line in re.findall(r"^ +io-autotune ([a-z].*)$", joined, re.M):
+        examples.add(re.split(r"  +[a-zA-Z]|\s+>", line)[0])
+    assert len(examples) > 60, examples
+    # Nobody is asked, nothing is made: what is tried is whether the words are understood.
+    tried = (one for one in sorted(examples) if not re.match(r"doctor|man |optimize|report", one))
+    for example in tried:
+        line = f"cd /; io-autotune --config /nowhere {example} </dev/null"
+        done = served.paste(CAROL, line)
+        assert done.returncode != 2, f"{example}: {done.stderr}"
