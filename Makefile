@@ -123,6 +123,10 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 	nice tests/with-postgres tests/describe-queries --check
 	nice tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
+test-command: build $(VENV)/.installed ## The command against a real service whose nodes and Slurm are played, without Slurm
+	@deploy/install-deps cluster test
+	nice tests/with-postgres $(PYTEST) tests/command --numprocesses=2 --dist=loadfile
+
 CLUSTERS ?= 4
 test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (4) side by side
 	@deploy/install-deps cluster accounting test
@@ -183,7 +187,7 @@ test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
 test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster test accounting
 	@rm -rf $(NIGHTLY_TIMES)
-	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak test-bench test-mutants \
+	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-command test-cluster test-slow test-array test-soak test-bench test-mutants \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
 	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 

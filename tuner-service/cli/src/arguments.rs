@@ -39,7 +39,8 @@ Examples:
   io-autotune unpin ocean --why \"new input\"
   io-autotune reset ocean --why \"new file system\"
   io-autotune accept ocean                    its runs differ, and are one application's all the same
-  io-autotune warm-start climate --from ocean begin with what ocean has learnt
+  io-autotune warm-start climate --from ocean
+                                              begin with what ocean has learnt
   io-autotune simulate --table a.json --method default
                                               what would a method do with these measurements?
   io-autotune report --latest                 what tuning has gained the site

@@ -22,7 +22,7 @@ mod simulate;
 mod steering;
 mod transfer;
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,17 +61,20 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the program's way to fail")]
+/// Says something on stderr. Where that takes nothing, the exit status is what it is all the same.
+pub(crate) fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "io-autotune: {}", shown_lines(message));
+}
+
 fn failed(message: &str, status: u8) -> ExitCode {
-    eprintln!("io-autotune: {}", shown_lines(message));
+    say(message);
     ExitCode::from(status)
 }
 
 /// A job is never harmed: what could not be marked is said, and no more.
-#[expect(clippy::print_stderr, reason = "the program's way to say so")]
 fn marked(marks: Result<(), marking::NotMarked>) -> ExitCode {
     if let Err(why) = marks {
-        eprintln!("io-autotune: {}", shown_lines(&why.to_string()));
+        say(&why.to_string());
     }
     ExitCode::SUCCESS
 }
@@ -96,12 +99,14 @@ impl Answer {
 
 fn print(answer: &Answer) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
-    // A pager that was closed early is no failure.
-    let _ = stdout.write_all(answer.text.as_bytes());
-    if answer.good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let written = stdout.write_all(answer.text.as_bytes());
+    match written.and_then(|()| stdout.flush()) {
+        // A pager that was closed early is no failure.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            failed(&format!("the answer cannot be written: {error}"), 1)
+        }
+        _ if answer.good => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     }
 }
 

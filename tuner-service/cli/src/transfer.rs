@@ -17,7 +17,7 @@ use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
 use crate::screen::Screen;
 use crate::service::{CliError, Service};
-use crate::{Answer, output_of};
+use crate::{Answer, output_of, say};
 
 /// Bytes of a file, at most. A piece ends between characters, and may be some bytes short.
 const MOST: u64 = (IMPORT_CHUNK as u64 - 4) * IMPORT_CHUNKS as u64;
@@ -127,11 +127,6 @@ fn unwritten(path: &Path) -> impl Fn(std::io::Error) -> CliError + '_ {
 }
 
 /// Standard output may be the file.
-#[expect(clippy::print_stderr, reason = "a remark is no output")]
-fn say(text: &str) {
-    eprintln!("io-autotune: {text}");
-}
-
 /// Sends a file in pieces, has it checked as a whole, and then imported.
 pub(crate) async fn import(
     service: &Service,

@@ -1,0 +1,1 @@
+"""The command ``io-autotune`` against a real service whose nodes and Slurm are played."""
