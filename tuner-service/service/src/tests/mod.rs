@@ -4,6 +4,7 @@
 mod answer;
 mod credentials;
 mod jobs;
+mod log;
 mod service;
 mod slurm;
 
@@ -24,6 +25,7 @@ mod verdicts;
 
 use self::answer::Answer;
 use self::jobs::TestJob;
+use self::log::Log;
 use self::service::{
     ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, TestService,
 };
