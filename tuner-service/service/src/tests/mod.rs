@@ -4,6 +4,7 @@
 mod answer;
 mod credentials;
 mod jobs;
+mod log;
 mod service;
 mod slurm;
 
