@@ -495,6 +495,89 @@ mod tests {
         panic!("no privileged port is free");
     }
 
+    /// A configuration that names nothing to listen on.
+    fn nothing() -> ListenConfig {
+        ListenConfig {
+            unix: None,
+            tcp: None,
+            nodes_unix: None,
+            nodes_tcp: None,
+            nodes_any_port: false,
+            metrics: None,
+            host_connections: 64,
+        }
+    }
+
+    fn any_port() -> Option<SocketAddr> {
+        Some("127.0.0.1:0".parse().unwrap())
+    }
+
+    #[test]
+    fn a_service_without_the_address_has_no_door_for_metrics() {
+        assert!(Listeners::of_metrics(&nothing()).unwrap().is_empty());
+        let watched = ListenConfig {
+            metrics: any_port(),
+            ..nothing()
+        };
+        let opened = Listeners::of_metrics(&watched).unwrap();
+        assert_eq!((opened.tcp.len(), opened.unix.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_configured_is_opened_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let mode = |name: &str| {
+            let metadata = std::fs::metadata(directory.path().join(name)).unwrap();
+            metadata.permissions().mode() & 0o777
+        };
+        let users_alone = ListenConfig {
+            unix: Some(directory.path().join("users")),
+            metrics: any_port(),
+            ..nothing()
+        };
+        let (nodes, users) = Listeners::open(&users_alone).unwrap();
+        assert!(nodes.is_empty());
+        assert_eq!((users.unix.len(), users.tcp.len()), (1, 0));
+        assert_eq!(mode("users"), 0o666, "open to every user");
+        let both = ListenConfig {
+            tcp: any_port(),
+            nodes_unix: Some(directory.path().join("nodes")),
+            nodes_tcp: any_port(),
+            ..nothing()
+        };
+        let (nodes, users) = Listeners::open(&both).unwrap();
+        assert_eq!((nodes.unix.len(), nodes.tcp.len()), (1, 1));
+        assert_eq!((users.unix.len(), users.tcp.len()), (0, 1));
+        assert_eq!(mode("nodes"), 0o600, "root's alone");
+    }
+
+    #[test]
+    fn a_service_that_listens_nowhere_or_where_it_cannot_does_not_begin() {
+        let refused = Listeners::open(&nothing()).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .ends_with("systemd passes no socket: name at least one")
+        );
+        let taken = tcp_listener(any_port().unwrap()).unwrap();
+        let address = taken.local_addr().unwrap();
+        let twice = ListenConfig {
+            tcp: Some(address),
+            ..nothing()
+        };
+        let refused = Listeners::open(&twice).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .starts_with(&format!("cannot listen on tcp:{address}: "))
+        );
+        let watched = ListenConfig {
+            metrics: Some(address),
+            ..nothing()
+        };
+        assert!(Listeners::of_metrics(&watched).is_err());
+    }
+
     #[test]
     fn a_socket_that_answers_is_not_taken_and_one_left_behind_is() {
         let directory = tempfile::tempdir().unwrap();

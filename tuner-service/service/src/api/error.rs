@@ -11,6 +11,9 @@ use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError, shown};
 use io_autotune_store::StoreError;
 
 use crate::quota::AskAgain;
+use crate::seldom::Seldom;
+
+static REFUSED: Seldom = Seldom::new();
 
 #[derive(Debug)]
 pub(crate) struct ApiError {
@@ -134,6 +137,12 @@ impl From<StoreError> for ApiError {
             StoreError::TooManyStudies { .. } => tracing::debug!(%error, "a study is not made"),
             StoreError::Removed { .. } => tracing::info!(%error, "what was removed is not had"),
             StoreError::Replayed { .. } => tracing::warn!(%error, "a request was refused"),
+            // A sender's affair, too.
+            refused if refused.is_refusal() => {
+                if let Some(more) = REFUSED.now() {
+                    tracing::warn!(%error, more, "the database refuses what was sent");
+                }
+            }
             _ => tracing::error!(%error, "the store failed"),
         }
         match error {

@@ -240,7 +240,8 @@ pub(crate) fn router(service: Service) -> Router {
             signing::signed,
         ));
     open.merge(signed)
-        .layer(TraceLayer::new_for_http())
+        // A failure is logged where it is known why, and no more often than anybody can cause it.
+        .layer(TraceLayer::new_for_http().on_failure(()))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&service.metrics),
             metrics::counted,

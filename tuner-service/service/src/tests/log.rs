@@ -1,57 +1,113 @@
-//! What the service logs, for tests of what is to be told to an admin.
+//! What the service logs while a test listens.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex};
 
+use serde_json::Value;
+use tokio::sync::watch;
 use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::fmt::MakeWriter;
 
-/// What is logged by the test's own thread as long as it lives.
+/// The lines that a test's own thread has logged since it [listens](Self::listen), as a service writes
+/// them that is not told how much.
 pub(crate) struct Log {
     lines: Lines,
-    _listening: DefaultGuard,
+    _guard: DefaultGuard,
+}
+
+#[derive(Clone)]
+struct Lines {
+    text: Arc<Mutex<Vec<u8>>>,
+    written: watch::Sender<()>,
 }
 
 impl Log {
     /// Listens from now on.
     pub(crate) fn listen() -> Self {
-        let lines = Lines::default();
-        let writer = lines.clone();
+        let lines = Lines {
+            text: Arc::default(),
+            written: watch::Sender::new(()),
+        };
         let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
+            .with_env_filter("info")
+            .with_writer(lines.clone())
+            .json()
             .finish();
         Self {
             lines,
-            _listening: tracing::subscriber::set_default(subscriber),
+            _guard: tracing::subscriber::set_default(subscriber),
         }
     }
 
-    /// The lines that warn, and have this text.
+    /// The lines that were not taken yet.
+    pub(crate) fn take(&self) -> Vec<Value> {
+        read(&std::mem::take(&mut *self.lines.text.lock().unwrap()))
+    }
+
+    /// Those of them that say that something has failed.
+    pub(crate) fn take_errors(&self) -> Vec<Value> {
+        let mut lines = self.take();
+        lines.retain(|line| line["level"] == "ERROR");
+        lines
+    }
+
+    /// The fields of the lines that were not taken yet.
+    pub(crate) fn read(&self) -> Vec<Value> {
+        let lines = self.take().into_iter();
+        lines.map(|line| line["fields"].clone()).collect()
+    }
+
+    /// The lines that warn and have this text, also those that were looked at before; none is taken.
     pub(crate) fn warnings(&self, text: &str) -> Vec<String> {
-        let lines = self.lines.lock();
-        let lines = String::from_utf8_lossy(&lines);
-        let warning = lines.lines().filter(|line| line.contains(" WARN "));
-        let warning = warning.filter(|line| line.contains(text));
-        warning.map(str::to_owned).collect()
+        let lines = read(&self.lines.text.lock().unwrap()).into_iter();
+        let warnings = lines.filter(|line| line["level"] == "WARN");
+        let warnings = warnings.map(|line| line["fields"].to_string());
+        warnings.filter(|line| line.contains(text)).collect()
+    }
+
+    /// What has this message, once it is logged.
+    pub(crate) fn heard(&self, message: &str) -> impl Future<Output = ()> + use<> {
+        let (lines, message) = (self.lines.clone(), message.to_owned());
+        async move {
+            let mut written = lines.written.subscribe();
+            loop {
+                let heard = read(&lines.text.lock().unwrap());
+                if heard
+                    .iter()
+                    .any(|line| line["fields"]["message"] == *message)
+                {
+                    return;
+                }
+                written.changed().await.unwrap();
+            }
+        }
     }
 }
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn read(text: &[u8]) -> Vec<Value> {
+    let text = String::from_utf8_lossy(text);
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
-impl Write for Lines {
+impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().extend_from_slice(bytes);
+        self.text.lock().unwrap().extend_from_slice(bytes);
+        self.written.send_replace(());
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
     }
 }

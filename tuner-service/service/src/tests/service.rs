@@ -151,6 +151,34 @@ impl TestService {
         .await
     }
 
+    /// The same, by a service.toml with more in it. It is not [reloaded](Self::reload).
+    pub(crate) async fn replica_with(&self, more: &str) -> Self {
+        let path = self.files.path("replica.toml");
+        std::fs::write(&path, configuration(&self.database, &self.files, more)).unwrap();
+        Self::start(
+            self.database.clone(),
+            Arc::clone(&self.files),
+            &path,
+            Arc::clone(&self.clock),
+            Arc::clone(&self.next_job),
+        )
+        .await
+    }
+
+    /// Another replica, whose role in the database is the service's own, as deploy/sql/roles.sql makes
+    /// it. Other replicas of a test are superusers.
+    pub(crate) async fn replica_of_its_role(&self, more: &str) -> Self {
+        // Roles are the server's: one test at a time makes them.
+        static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+        {
+            let _one = ONE.lock().await;
+            self.database.execute(ROLES).await;
+        }
+        let url = self.database.url_of(ROLE);
+        self.replica_with(&format!("[database]\nurl = {url:?}\n{more}"))
+            .await
+    }
+
     async fn start(
         database: Database,
         files: Arc<Files>,
@@ -324,6 +352,14 @@ impl TestService {
         self.user(ROOT).at(Door::Nodes)
     }
 
+    /// What answers at a door, for a test that sends or listens itself.
+    pub(crate) fn door(&self, door: Door) -> watch::Receiver<Router> {
+        match door {
+            Door::Nodes => self.routers.nodes.clone(),
+            Door::Users => self.routers.users.clone(),
+        }
+    }
+
     /// What Prometheus reads.
     pub(crate) async fn metrics(&self) -> String {
         let request = Request::get("/metrics").body(Body::empty()).unwrap();
@@ -335,6 +371,13 @@ impl TestService {
 
 /// The accelerators that are shipped.
 const SHIPPED_CATALOGUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");
+
+/// The service's role in the database, and what makes it.
+const ROLE: &str = "io-autotune";
+const ROLES: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../deploy/sql/roles.sql"
+));
 
 /// The service.toml of a test. `more` has sections; a key that it has in a section replaces the one of
 /// here. Quotas are out of the way, and the patience of reconciliation is the product's.
@@ -451,31 +494,36 @@ impl Caller<'_> {
     }
 
     /// Sends a request as it is, and checks the signature of the answer.
-    pub(crate) async fn send_as_it_is(self, request: Signed) -> Answer {
+    pub(crate) async fn send_as_it_is(self, mut request: Signed) -> Answer {
+        let body = std::mem::take(&mut request.body);
+        self.send_with(request, Body::from(body)).await
+    }
+
+    /// A signed request with another body, which may come bit by bit.
+    pub(crate) fn request(self, signed: &Signed, body: Body) -> Request<Body> {
+        let mut building = Request::builder()
+            .method(signed.method.as_str())
+            .uri(&signed.path)
+            .header(NONCE_HEADER, &signed.nonce)
+            .header("content-type", "application/json")
+            .extension(self.came);
+        if let Some(credential) = &signed.credential {
+            building = building.header(REQUEST_HEADER, credential);
+        }
+        building.body(body).unwrap()
+    }
+
+    /// The same, sent.
+    pub(crate) async fn send_with(self, signed: Signed, body: Body) -> Answer {
+        let request = self.request(&signed, body);
         let Signed {
             method,
             path,
-            body,
-            credential,
             nonce,
-        } = request;
+            ..
+        } = signed;
         let asked = format!("{method} {path} of {}", self.uid);
-        let mut building = Request::builder()
-            .method(method.as_str())
-            .uri(&path)
-            .header(NONCE_HEADER, &nonce)
-            .header("content-type", "application/json")
-            .extension(self.came);
-        if let Some(credential) = credential {
-            building = building.header(REQUEST_HEADER, credential);
-        }
-        let routers = &self.service.routers;
-        let router = match self.door {
-            Door::Nodes => &routers.nodes,
-            Door::Users => &routers.users,
-        };
-        let router: Router = router.borrow().clone();
-        let request = building.body(Body::from(body)).unwrap();
+        let router: Router = self.service.door(self.door).borrow().clone();
         let answer = router.oneshot(request).await.unwrap();
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
@@ -542,6 +590,15 @@ impl PlayedDraws {
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
         (0.5 + f64::from(drawn) * 0.618_033_988_749_894_9).fract()
     }
+}
+
+/// Waits for what is late on purpose, in no time. The database must not be asked meanwhile: the time
+/// in which it answers would be over at once.
+pub(crate) async fn at_once<T>(late: impl Future<Output = T>) -> T {
+    tokio::time::pause();
+    let done = late.await;
+    tokio::time::resume();
+    done
 }
 
 /// An answer's body as JSON, or what it says of itself if it is none.

@@ -1,0 +1,137 @@
+//! Liveness, readiness and the API's description.
+
+use std::time::Duration;
+
+use io_autotune_protocol::Readiness;
+use serde_json::Value;
+use tokio::runtime::Builder;
+
+use super::{ALICE, TestService, give_database_back, lose_database};
+
+async fn ready(service: &TestService) -> (u16, Readiness) {
+    let answer = service.user(ALICE).get("/v1/ready").await;
+    let readiness = serde_json::from_slice(&answer.body).unwrap();
+    (answer.status.as_u16(), readiness)
+}
+
+/// Lets what the service remembers of its readiness be forgotten.
+async fn later(service: &TestService) {
+    service.advance(Duration::from_secs(2)).await;
+}
+
+#[tokio::test]
+async fn a_service_that_can_serve_is_ready_and_says_its_version() {
+    let service = TestService::new().await;
+    let (status, readiness) = ready(&service).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        readiness,
+        Readiness {
+            ready: true,
+            problems: Vec::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned()
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_service_without_its_database_lives_and_is_not_ready() {
+    let site = TestService::new().await;
+    let service = site.replica_of_its_role("").await;
+    assert_eq!(ready(&service).await.0, 200);
+    lose_database(&service).await;
+    later(&service).await;
+    for caller in [service.user(ALICE), service.node()] {
+        let health = caller.get("/v1/health").await;
+        assert_eq!(
+            (health.status.as_u16(), health.text().as_str()),
+            (200, "ok\n")
+        );
+    }
+    let (status, readiness) = ready(&service).await;
+    assert_eq!(status, 503);
+    assert!(!readiness.ready);
+    assert_eq!(readiness.problems.len(), 1, "{readiness:?}");
+    assert_eq!(readiness.version, env!("CARGO_PKG_VERSION"));
+    give_database_back(&service).await;
+    later(&service).await;
+    assert_eq!(ready(&service).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_schema_that_is_older_or_newer_is_what_is_missing() {
+    let service = TestService::new().await;
+    service
+        .database
+        .execute(
+            "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+             values (9999, 'newer', true, '', 0);
+             update schema_needs set migration = 9999",
+        )
+        .await;
+    let (status, readiness) = ready(&service).await;
+    assert_eq!(status, 503);
+    let [problem] = &readiness.problems[..] else {
+        panic!("{readiness:?}")
+    };
+    assert!(problem.ends_with("upgrade this program"), "{problem}");
+    service
+        .database
+        .execute(
+            "delete from _sqlx_migrations where version = 9999; update schema_needs set migration = 1;
+             delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
+        )
+        .await;
+    later(&service).await;
+    let (status, readiness) = ready(&service).await;
+    assert_eq!(status, 503);
+    let [problem] = &readiness.problems[..] else {
+        panic!("{readiness:?}")
+    };
+    assert!(problem.contains(" and this program needs "), "{problem}");
+}
+
+/// Attack (service): Somebody asks without end whether the service is ready.
+/// Outcome: The database is asked once a second, whoever asks.
+#[tokio::test]
+async fn the_database_is_asked_once_a_second_whether_it_is_ready() {
+    let service = TestService::new().await;
+    assert_eq!(ready(&service).await.0, 200);
+    tokio::time::pause();
+    // By another runtime: while this one waited, its time would go on.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            let change = "update schema_needs set migration = 9999;
+                          update _sqlx_migrations set version = 9999 where version = 1";
+            runtime.block_on(service.database.execute(change));
+        });
+    });
+    assert_eq!(ready(&service).await.0, 200, "as it was a moment ago");
+    tokio::time::resume();
+    later(&service).await;
+    assert_eq!(ready(&service).await.0, 503);
+}
+
+#[tokio::test]
+async fn the_api_is_described_as_it_is_committed() {
+    let service = TestService::new().await;
+    let answer = service.user(ALICE).get("/v1/openapi.json").await;
+    assert_eq!(answer.headers["content-type"], "application/json");
+    let committed: Value =
+        serde_json::from_str(include_str!("../../../../../docs/openapi.json")).unwrap();
+    assert_eq!(answer.ok(), committed);
+}
+
+#[tokio::test]
+async fn probes_need_no_credential() {
+    let service = TestService::new().await;
+    for path in ["/v1/health", "/v1/ready", "/v1/openapi.json"] {
+        let user = service.user(ALICE);
+        let mut request = user.signed("GET", path, Vec::new());
+        request.credential = None;
+        let answer = user.send_as_it_is(request).await;
+        assert_eq!(answer.status, 200, "{answer}");
+        assert!(!answer.is_signed);
+    }
+}
