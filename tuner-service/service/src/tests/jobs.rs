@@ -102,6 +102,14 @@ impl TestService {
         catalogue.find(accelerator).unwrap().space.default()
     }
 
+    /// Fixes the parametrization of a study, as its owner or an admin.
+    pub(crate) async fn pin(&self, uid: u32, study_id: i64, values: &[(&str, &str)]) -> Answer {
+        let values: BTreeMap<_, _> = values.iter().copied().collect();
+        let body = serde_json::json!({ "values": values, "why": "a test asks for it" });
+        let path = format!("/v1/studies/{study_id}/pin");
+        self.user(uid).post(&path, body).await
+    }
+
     /// The id of the one study of an application.
     pub(crate) async fn study_id(&self, application: &str) -> i64 {
         self.study(application).await["study_id"].as_i64().unwrap()

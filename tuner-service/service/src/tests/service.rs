@@ -311,6 +311,12 @@ impl TestService {
         }
     }
 
+    /// Has the service look at its catalogue and its rules, as it does every second.
+    pub(crate) async fn look_at_files(&self) {
+        let sweeps = self.sweeps.lock().await;
+        sweeps.reloading.as_ref().unwrap().look().await;
+    }
+
     /// Sets the clocks of the database and of the service's host forward, and what the service measures
     /// by its monotonic clock: quotas, what it keeps for a while.
     pub(crate) async fn advance(&self, by: Duration) {
