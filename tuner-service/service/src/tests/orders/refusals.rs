@@ -356,3 +356,42 @@ async fn a_reason_of_500_characters_is_taken_without_what_is_around_it() {
     steer(&service, ALICE, study, "reset", body).await.ok();
     assert_eq!(lines(&service, ALICE, "").await[0]["why"], longest);
 }
+
+#[tokio::test]
+async fn each_refusal_of_a_steering_is_described() {
+    let service = TestService::new().await;
+    let study = begun(&service, ALICE, APP).await;
+    let line = order(&service, ADMIN, what("off", json!({}))).await["line"].clone();
+    let described = crate::api::description();
+    let off = |scope: Value| what("off", scope);
+    let (theirs, nowhere) = (json!({ "uid": BOB }), json!({ "study": 987_654 }));
+    let of_study = format!("/v1/studies/{study}/unpin");
+    let undoing = format!("/v1/audit/{line}/undo");
+    for (path, as_described, body, status) in [
+        ("/v1/orders", "/v1/orders", off(theirs.clone()), 403),
+        ("/v1/orders", "/v1/orders", off(nowhere.clone()), 404),
+        ("/v1/orders", "/v1/orders", json!({}), 422),
+        ("/v1/orders/end", "/v1/orders/end", off(theirs), 403),
+        ("/v1/orders/end", "/v1/orders/end", off(nowhere), 404),
+        ("/v1/orders/end", "/v1/orders/end", off(of(APP)), 409),
+        ("/v1/orders/end", "/v1/orders/end", json!({}), 422),
+        (&undoing, "/v1/audit/{audit_id}/undo", why(), 403),
+        (
+            "/v1/audit/987654/undo",
+            "/v1/audit/{audit_id}/undo",
+            why(),
+            404,
+        ),
+        (&undoing, "/v1/audit/{audit_id}/undo", json!({}), 422),
+        (&of_study, "/v1/studies/{study_id}/unpin", why(), 422),
+    ] {
+        let answer = service.user(ALICE).post(path, body).await;
+        assert_eq!(answer.status.as_u16(), status, "{answer}");
+        let operations = &described.paths.paths[as_described];
+        let responses = &operations.post.as_ref().unwrap().responses.responses;
+        assert!(
+            responses.contains_key(&status.to_string()),
+            "{status} of {as_described}"
+        );
+    }
+}
