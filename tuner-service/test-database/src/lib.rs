@@ -144,6 +144,18 @@ impl Database {
         execute(&self.options, [statements.to_owned()]).await;
     }
 
+    /// Carries out statements in a transaction that keeps what they lock until it is
+    /// [released](Held::release).
+    pub async fn hold(&self, statements: &str) -> Held {
+        let mut connection = self.connect().await;
+        let statements = AssertSqlSafe(format!("begin; {statements}"));
+        sqlx::raw_sql(statements)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        Held(connection)
+    }
+
     /// The one number that a query selects.
     pub async fn number(&self, query: &str) -> i64 {
         let mut connection = self.connect().await;
@@ -162,6 +174,17 @@ impl Database {
             .await;
         connection.close().await.unwrap();
         text.unwrap()
+    }
+}
+
+/// What a transaction has locked.
+#[derive(Debug)]
+pub struct Held(PgConnection);
+
+impl Held {
+    /// Takes the transaction back.
+    pub async fn release(self) {
+        self.0.close().await.unwrap();
     }
 }
 

@@ -59,7 +59,8 @@ pub(super) async fn list(
 /// Undoes what a line tells, if it is still in force.
 #[utoipa::path(post, path = "/v1/audit/{audit_id}/undo", request_body = WhyRequest,
     params(("audit_id" = i64, Path, description = "The line")),
-    responses((status = 200, body = AuditLine), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+    responses((status = 200, body = AuditLine), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn undo(
     State(service): State<Arc<Service>>,
     asker: Asker,

@@ -45,7 +45,8 @@ pub(super) async fn list(
 
 /// Orders. An order of the same kind and scope ends.
 #[utoipa::path(post, path = "/v1/orders", request_body = OrderRequest, responses(
-    (status = 200, body = OrderAnswer), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+    (status = 200, body = OrderAnswer), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+    (status = 422, body = ErrorBody)))]
 pub(super) async fn order(
     State(service): State<Arc<Service>>,
     asker: Asker,
@@ -135,7 +136,8 @@ pub(super) async fn order(
 
 /// Ends the order of this kind and scope.
 #[utoipa::path(post, path = "/v1/orders/end", request_body = OrderRequest, responses(
-    (status = 200, body = OrderAnswer), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+    (status = 200, body = OrderAnswer), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+    (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn end(
     State(service): State<Arc<Service>>,
     asker: Asker,
