@@ -554,6 +554,18 @@ mod tests {
     }
 
     #[test]
+    fn a_warm_start_of_what_has_not_run_yet_says_when_it_can_be() {
+        let error = CliError::NotBegun("climate".to_owned());
+        assert_eq!(error.status(), 4);
+        assert_eq!(
+            error.to_string(),
+            "application \"climate\" has no study that you may see: a study begins with its first run, \
+             whose nodes tell which study it is of; let one job run (mode=observe will do), then \
+             warm-start it"
+        );
+    }
+
+    #[test]
     fn what_nothing_is_of_is_said_with_the_nearest_names_to_whoever_has_studies() {
         let study: StudySummary = serde_json::from_value(serde_json::json!({
             "study_id": 7, "application": "ocean.sh", "uid": 1000, "user": "io-alice",

@@ -6,8 +6,8 @@ use std::time::Duration;
 use io_autotune_catalogue::Catalogue;
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
-    Applied, EpilogOutcome, FinishAnswer, FinishRequest, Job, Request, StartAnswer, StartRequest,
-    Step, VariableState,
+    Applied, EpilogOutcome, FinishAnswer, FinishRequest, Job, ObservedParameter, Request,
+    StartAnswer, StartRequest, Step, VariableState,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -235,5 +235,104 @@ impl TestJob {
         self.completes(service, elapsed).await;
         service.poll().await;
         service.run_of(self.job.job_id).await["run"].clone()
+    }
+}
+
+/// Keys of `[study]` by which a study settles after a dozen runs, and only the times of its own runs
+/// decide.
+pub(crate) const QUICK: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nbudget = 8\nexploring = 2\n\
+     control_every = 2\ncontrol_every_resolved = 2\nprior = \"off\"\n\
+     stop.unread_runs = 0\nstop.little_io.share = 0\n";
+
+/// How a launch goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    /// Slurm's word for its end.
+    pub(crate) state: &'static str,
+    pub(crate) seconds: f64,
+    pub(crate) measures: BTreeMap<String, f64>,
+    pub(crate) observed: Vec<ObservedParameter>,
+    /// Absent: what was given.
+    pub(crate) applied: Option<Applied>,
+    /// As squeue writes its time limit.
+    pub(crate) limit: &'static str,
+}
+
+impl Course {
+    pub(crate) fn completed(seconds: f64) -> Self {
+        Self {
+            state: "COMPLETED",
+            seconds,
+            measures: BTreeMap::new(),
+            observed: Vec::new(),
+            applied: None,
+            limit: "UNLIMITED",
+        }
+    }
+
+    pub(crate) fn failed(seconds: f64) -> Self {
+        Self {
+            state: "FAILED",
+            ..Self::completed(seconds)
+        }
+    }
+
+    /// The same with these measures.
+    pub(crate) fn measured(self, measures: &[(&str, f64)]) -> Self {
+        let measures = measures.iter();
+        let measures = measures.map(|(name, value)| ((*name).to_owned(), *value));
+        Self {
+            measures: measures.collect(),
+            ..self
+        }
+    }
+}
+
+impl TestService {
+    /// Has a job run as `course` says by what it was given, to its verdict; returns its run as an
+    /// admin is told of it.
+    pub(crate) async fn ran(
+        &self,
+        uid: u32,
+        request: &str,
+        course: impl FnOnce(&StartAnswer) -> Course,
+    ) -> Value {
+        self.job(uid, request).goes(self, course).await
+    }
+}
+
+impl TestJob {
+    /// Has it start, and go as `course` says by what it was given, to its verdict; returns its run as
+    /// an admin is told of it.
+    pub(crate) async fn goes(
+        &self,
+        service: &TestService,
+        course: impl FnOnce(&StartAnswer) -> Course,
+    ) -> Value {
+        let started = self.start(service).await;
+        let course = course(&started);
+        let mut report = self.reports(Some(&started), course.seconds);
+        if course.state == "FAILED" {
+            let code = "1:0".to_owned();
+            report.steps[0].wait_status = 256;
+            report.epilog = report.epilog.map(|epilog| EpilogOutcome {
+                exit_code: code.clone(),
+                derived_exit_code: code,
+                ..epilog
+            });
+        }
+        report.measures = course.measures;
+        report.observed = course.observed;
+        report.applied = course.applied.unwrap_or(report.applied);
+        self.finish(service, &report).await;
+        let queued = Queued {
+            limit: course.limit.to_owned(),
+            ..self.queued(course.state, course.seconds)
+        };
+        service.slurm_of(&self.job.cluster).queue(queued);
+        service.poll().await;
+        let path = format!("/v1/runs/{}?cluster={}", self.job.job_id, self.job.cluster);
+        let launches = service.user(ADMIN).get(&path).await.ok();
+        launches.as_array().unwrap().last().unwrap()["run"].clone()
     }
 }

@@ -24,7 +24,7 @@ mod transfer;
 mod verdicts;
 
 use self::answer::Answer;
-use self::jobs::TestJob;
+use self::jobs::{Course, QUICK, TestJob};
 use self::log::Log;
 use self::service::{
     ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, TestService,
