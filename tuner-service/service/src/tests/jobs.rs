@@ -134,9 +134,8 @@ impl TestJob {
     }
 
     /// Starts its run.
-    #[track_caller]
-    pub(crate) fn start(&self, service: &TestService) -> impl Future<Output = StartAnswer> {
-        async { self.try_start(service).await.read() }
+    pub(crate) async fn start(&self, service: &TestService) -> StartAnswer {
+        self.try_start(service).await.read()
     }
 
     /// What the node reports in the epilog of a batch job that took so many seconds, and was given all
