@@ -4,6 +4,7 @@
 mod answer;
 mod credentials;
 mod jobs;
+mod log;
 mod service;
 mod slurm;
 
@@ -24,7 +25,9 @@ mod verdicts;
 
 use self::answer::Answer;
 use self::jobs::TestJob;
+use self::log::Log;
 use self::service::{
-    ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, TestService,
+    ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, SERVICE,
+    Signed, TestService,
 };
 use self::slurm::{PlayedSlurm, Queued};
