@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use io_autotune_protocol::signature::{NONCE_HEADER, Nonce, REQUEST_HEADER, sign_request};
-use io_autotune_protocol::{Call, Client, ClientConfig, ClientError, Endpoint, Signer, WhyRequest};
+use io_autotune_protocol::{
+    Addressed, Call, Client, ClientConfig, ClientError, Endpoint, Signer, WhyRequest,
+};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -81,7 +83,7 @@ struct Flood {
     arguments: Arguments,
     endpoint: Endpoint,
     client: Client,
-    signer: Signer,
+    signer: Addressed<Signer>,
     service: u32,
 }
 

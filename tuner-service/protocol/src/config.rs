@@ -8,7 +8,7 @@ use std::str::FromStr;
 use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse};
 use serde::{Deserialize, Serialize};
 
-use crate::signer::{Audience, Auth, Signer};
+use crate::signer::{Addressed, Audience, Auth, Signer};
 
 /// Where the service listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,13 +180,13 @@ impl ClientConfig {
 
     /// What signs requests here.
     #[must_use]
-    pub fn signer(&self) -> Signer {
-        Signer::new(
+    pub fn signer(&self) -> Addressed<Signer> {
+        let signer = Signer::new(
             self.auth,
             self.munge_socket.clone(),
             self.sack_sockets.clone(),
-        )
-        .among_others(self.audience.as_ref())
+        );
+        Addressed::to(self.audience.as_ref(), signer)
     }
 
     /// The service's uid. Errs when the account does not exist on this machine.

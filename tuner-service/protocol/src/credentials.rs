@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Seconds that a credential is valid: above a cluster's clock skew, with little to replay.
 pub(crate) const TIME_TO_LIVE: u8 = 60;
@@ -90,6 +91,20 @@ pub trait Credentials: Send + Sync {
     /// Decodes a credential once. Errs when the back-end cannot be asked, or when the credential is
     /// refused (a replay, too).
     fn decode(&self, credential: &str) -> Result<Decoded, CredentialError>;
+}
+
+impl<C: Credentials + ?Sized> Credentials for Arc<C> {
+    fn backend(&self) -> Backend {
+        (**self).backend()
+    }
+
+    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
+        (**self).encode(payload, reader)
+    }
+
+    fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
+        (**self).decode(credential)
+    }
 }
 
 /// Makes a credential for this process's own uid, and reads it. Errs, in words, when that fails.

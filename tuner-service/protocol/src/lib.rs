@@ -44,6 +44,6 @@ pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name
 pub use runtime::block_on;
 pub use setting::SettingKind;
 pub use shown::{is_deceptive, shown, shown_json, shown_lines};
-pub use signer::{Audience, Auth, Signer};
+pub use signer::{Addressed, Audience, Auth, Signer};
 pub use types::*;
 pub use variable::is_deliverable_variable;

@@ -44,8 +44,6 @@ pub struct Signer {
     auth: Option<Auth>,
     munge: Munge,
     sack: Sack,
-    /// What follows each payload.
-    suffix: String,
 }
 
 impl Signer {
@@ -64,15 +62,7 @@ impl Signer {
                 socket: munge_socket,
             },
             sack: Sack::new(sack_sockets),
-            suffix: String::new(),
         }
-    }
-
-    /// The same, for one of several services; `None`: the only one.
-    #[must_use]
-    pub fn among_others(mut self, audience: Option<&Audience>) -> Self {
-        self.suffix = audience.map_or_else(String::new, |Audience(name)| format!(" for {name}"));
-        self
     }
 
     /// Found anew each time: at boot the service may be there before the other's socket is.
@@ -118,12 +108,46 @@ impl Credentials for Signer {
     }
 
     fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
-        let payload = [payload, self.suffix.as_bytes()].concat();
-        self.explained(self.chosen().encode(&payload, reader))
+        self.explained(self.chosen().encode(payload, reader))
     }
 
     fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
-        let mut decoded = self.explained(self.chosen().decode(credential))?;
+        self.explained(self.chosen().decode(credential))
+    }
+}
+
+/// Credentials of one of several services that share a key and an account.
+#[derive(Debug)]
+pub struct Addressed<C> {
+    credentials: C,
+    /// What follows each payload.
+    suffix: String,
+}
+
+impl<C: Credentials> Addressed<C> {
+    /// Those for a service; `None`: the only one.
+    #[must_use]
+    pub fn to(audience: Option<&Audience>, credentials: C) -> Self {
+        let suffix = audience.map_or_else(String::new, |Audience(name)| format!(" for {name}"));
+        Self {
+            credentials,
+            suffix,
+        }
+    }
+}
+
+impl<C: Credentials> Credentials for Addressed<C> {
+    fn backend(&self) -> Backend {
+        self.credentials.backend()
+    }
+
+    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
+        let payload = [payload, self.suffix.as_bytes()].concat();
+        self.credentials.encode(&payload, reader)
+    }
+
+    fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
+        let mut decoded = self.credentials.decode(credential)?;
         // Without an audience the digest is the whole payload, and does not fit a longer one.
         let Some(length) = decoded
             .payload

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use io_autotune_catalogue::{Catalogue, CatalogueError, LookupError, RulesFileError};
 use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse, without_secrets};
 use io_autotune_engine::{PriorFrom, Settings, SettingsError};
-use io_autotune_protocol::{Audience, Auth, Signer};
+use io_autotune_protocol::credentials::Credentials;
+use io_autotune_protocol::{Addressed, Audience, Auth, Signer};
 use io_autotune_store::StoreError;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -323,13 +324,17 @@ impl Config {
     }
 
     /// What reads requests and signs answers.
-    pub(crate) fn signer(&self) -> Signer {
-        Signer::new(
+    pub(crate) fn signer(&self) -> Addressed<Signer> {
+        self.addressed(Signer::new(
             self.auth,
             self.munge.socket.clone(),
             self.sack.sockets.clone(),
-        )
-        .among_others(self.audience.as_ref())
+        ))
+    }
+
+    /// Credentials for this one of several services.
+    pub(crate) fn addressed<C: Credentials>(&self, credentials: C) -> Addressed<C> {
+        Addressed::to(self.audience.as_ref(), credentials)
     }
 }
 

@@ -128,6 +128,13 @@ impl Listeners {
         Ok(listeners)
     }
 
+    /// Where it listens by TCP.
+    #[cfg(test)]
+    pub(crate) fn tcp_addresses(&self) -> Vec<SocketAddr> {
+        let addresses = self.tcp.iter();
+        addresses.map(|one| one.local_addr().unwrap()).collect()
+    }
+
     fn is_empty(&self) -> bool {
         self.unix.is_empty() && self.tcp.is_empty()
     }

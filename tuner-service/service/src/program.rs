@@ -23,7 +23,7 @@ use crate::serve::{migrated, serve};
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
 #[command(version)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The configuration file.
     #[arg(
         long,
@@ -144,7 +144,7 @@ fn users_runtime() -> std::io::Result<Runtime> {
         .build()
 }
 
-async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> {
+pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> {
     if let Some(url) = &arguments.migrate {
         return Ok(Store::open(url, StoreOptions::default())?.migrate().await?);
     }

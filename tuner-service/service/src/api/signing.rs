@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
@@ -80,6 +80,7 @@ pub(crate) async fn signed(
         origin: sender.origin.or(remote),
     };
     let user = Peer::User(caller.uid);
+    let is_head = parts.method == Method::HEAD;
     let endpoint = Endpoint::of(&parts.method, uri.path());
     let is_trusted = service.access.is_trusted(caller, endpoint).await;
     let _place = match is_trusted {
@@ -119,7 +120,7 @@ pub(crate) async fn signed(
             }
         }
     };
-    sign(&service, caller.uid, &nonce, answer).await
+    sign(&service, caller.uid, &nonce, answer, is_head).await
 }
 
 /// A refusal that costs its sender nothing is late: with the limit of connections that bounds how
@@ -230,7 +231,13 @@ async fn read(
     }
 }
 
-async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -> Response {
+async fn sign(
+    service: &Service,
+    reader: u32,
+    nonce: &Nonce,
+    answer: Response,
+    is_head: bool,
+) -> Response {
     let (mut parts, body) = answer.into_parts();
     let Ok(body) = body.collect().await else {
         return ApiError::unavailable("answer", "the answer could not be made").into_response();
@@ -242,7 +249,8 @@ async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -
         let (credentials, nonce, body) = (
             Arc::clone(&service.credentials),
             nonce.clone(),
-            body.clone(),
+            // The router drops the body of an answer to HEAD on its way out.
+            if is_head { Bytes::new() } else { body.clone() },
         );
         blocking(&service.credential_calls, move || {
             sign_answer(credentials.as_ref(), reader, status, &nonce, &body)

@@ -27,6 +27,6 @@ use self::answer::Answer;
 use self::jobs::{Course, QUICK, TestJob};
 use self::log::Log;
 use self::service::{
-    ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, TestService,
+    ADMIN, ALICE, BOB, BURST_BUFFER, CLUSTER, COLLECTOR, OPERATOR, REPORT_READER, ROOT, SERVICE,
+    Signed, TestService,
 };
-use self::slurm::{PlayedSlurm, Queued};

@@ -11,10 +11,10 @@ use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
 use io_autotune_catalogue::{LiveCatalogue, LiveRules};
-use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, sign_request, verify_answer,
 };
+use io_autotune_protocol::{Addressed, Audience};
 use io_autotune_store::Store;
 use io_autotune_test_database::Database;
 use jiff::{SignedDuration, Timestamp};
@@ -49,7 +49,7 @@ pub(crate) const ALICE: u32 = 71_001;
 pub(crate) const BOB: u32 = 71_002;
 
 /// The uid of the service.
-const SERVICE: u32 = 70_500;
+pub(crate) const SERVICE: u32 = 70_500;
 
 /// The cluster of a service that has one.
 pub(crate) const CLUSTER: &str = "alpha";
@@ -141,10 +141,22 @@ impl TestService {
 
     /// Another replica: a second service by the same service.toml on the same database.
     pub(crate) async fn replica(&self) -> Self {
+        self.started_by(&self.files.path("service.toml")).await
+    }
+
+    /// Another service on the same database, which has a service.toml of its own, as
+    /// [`with`](Self::with) would have written it; its [`reload`](Self::reload) would write this one's.
+    pub(crate) async fn beside(&self, more: &str) -> Self {
+        let path = self.files.path("beside.toml");
+        std::fs::write(&path, configuration(&self.database, &self.files, more)).unwrap();
+        self.started_by(&path).await
+    }
+
+    async fn started_by(&self, path: &Path) -> Self {
         Self::start(
             self.database.clone(),
             Arc::clone(&self.files),
-            &self.files.path("service.toml"),
+            path,
             Arc::clone(&self.clock),
             Arc::clone(&self.next_job),
         )
@@ -197,7 +209,7 @@ impl TestService {
             catalogue: Arc::new(catalogue),
             rules: Arc::new(rules),
         };
-        let backend = Arc::clone(&credentials) as Arc<dyn Credentials>;
+        let backend = Arc::new(config.addressed(Arc::clone(&credentials)));
         let mut assembly = Assembly::new(config, site, store.clone(), backend).unwrap();
         let draws = Arc::new(PlayedDraws::default());
         for service in [&mut assembly.nodes, &mut assembly.users] {
@@ -350,6 +362,7 @@ impl TestService {
                 is_privileged: uid == 0,
             },
             origin: None,
+            audience: None,
         }
     }
 
@@ -440,9 +453,10 @@ pub(crate) struct Caller<'a> {
     door: Door,
     came: Came,
     origin: Option<IpAddr>,
+    audience: Option<&'a str>,
 }
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
     /// The same at another door.
     pub(crate) fn at(self, door: Door) -> Self {
         Self { door, ..self }
@@ -468,6 +482,21 @@ impl Caller<'_> {
         }
     }
 
+    /// The same with a client.toml that names this service among others.
+    pub(crate) fn to(self, audience: &'a str) -> Self {
+        Self {
+            audience: Some(audience),
+            ..self
+        }
+    }
+
+    fn credentials(self) -> Addressed<PlayedCredentials> {
+        let audience = self.audience.map(|name| name.to_owned().try_into());
+        let audience: Option<Audience> = audience.transpose().unwrap();
+        let played = PlayedCredentials::from(self.uid, self.origin);
+        Addressed::to(audience.as_ref(), played)
+    }
+
     /// Reads.
     pub(crate) async fn get(self, path: &str) -> Answer {
         self.send("GET", path, Vec::new()).await
@@ -488,7 +517,7 @@ impl Caller<'_> {
     /// A signed request, which a test may spoil before it [sends it](Self::send_as_it_is).
     pub(crate) fn signed(self, method: &str, path: &str, body: Vec<u8>) -> Signed {
         let nonce = Nonce::fresh().unwrap();
-        let credentials = PlayedCredentials::from(self.uid, self.origin);
+        let credentials = self.credentials();
         let credential = sign_request(&credentials, SERVICE, method, path, &nonce, &body).unwrap();
         Signed {
             method: method.to_owned(),
@@ -538,9 +567,15 @@ impl Caller<'_> {
         if let Some(signature) = signature {
             let nonce = Nonce::parse(&nonce).unwrap();
             let (status, signature) = (parts.status.as_u16(), signature.to_str().unwrap());
-            let reader = PlayedCredentials::of(self.uid);
-            verify_answer(&reader, SERVICE, signature, status, &nonce, &body)
-                .unwrap_or_else(|error| panic!("{asked}: {error}"));
+            verify_answer(
+                &self.credentials(),
+                SERVICE,
+                signature,
+                status,
+                &nonce,
+                &body,
+            )
+            .unwrap_or_else(|error| panic!("{asked}: {error}"));
         }
         Answer {
             asked,
@@ -605,9 +640,4 @@ pub(crate) async fn at_once<T>(late: impl Future<Output = T>) -> T {
     let done = late.await;
     tokio::time::resume();
     done
-}
-
-/// An answer's body as JSON, or what it says of itself if it is none.
-pub(crate) fn json(answer: &Answer) -> Value {
-    serde_json::from_slice(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }

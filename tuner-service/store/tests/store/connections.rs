@@ -31,6 +31,26 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
     store.ready().await.unwrap();
 }
 
+/// As at a fail-over, before its replica is promoted: who asks again may be answered.
+#[tokio::test]
+async fn a_database_that_is_read_only_is_an_outage() {
+    let database = Database::new().await;
+    let read_only =
+        "do $$ begin execute format('alter database %I set default_transaction_read_only = on',
+                                                current_database()); end $$";
+    database.execute(read_only).await;
+    let store = database.store(1);
+    let errors = [
+        Start::of(1).try_search(&store, point(1)).await.unwrap_err(),
+        Report::of(1).deliver(&store).await.unwrap_err(),
+        store.is_first_reading(&"0".repeat(32)).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.is_transient() && error.is_outage(), "{error}");
+    }
+    store.ready().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_database_that_is_not_there_is_an_error_in_time() {
     let store = {
