@@ -28,6 +28,7 @@ CRATES = [
     "catalogue",
     "store",
     "test-database",
+    "test-trace",
     "simulation",
     "collector",
     "node",
@@ -152,7 +153,7 @@ def room(name: str) -> str:
 def test_no_modules_of_a_crate_need_each_other(crate: str) -> None:
     texts = modules(SOURCES / crate / "src")
     graph = uses(texts)
-    assert texts
+    assert texts or crate.startswith("test-"), "a small crate may be one file"
     assert not circle(graph)
     fold = {name: room(name) if crate in ROOMS else name.split("::")[0] for name in graph}
     assert not circle(folded(graph, fold))

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).parents[3]
 SHAPE = Shape(applications=12, studies=25, runs=3000, days=60)
+FEW = Shape(applications=8, studies=12, runs=1500, days=30)
 store = pytest.mark.store
 
 
@@ -126,24 +128,25 @@ def test_the_schema_in_docs_is_the_documents() -> None:
 
 @store
 def test_nights_in_a_row_are_what_one_from_nothing_is(
-    database: str,
-    other_database: str,
-    year: Year,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    database: str, other_database: str, tmp_path: Path
 ) -> None:
-    days = [SHAPE.last - timedelta(days=back) for back in (3, 1, 0)]
+    # As many studies as have every verdict among them, and as have news of the last day or not.
+    shape = FEW
+    year = make(shape)
+    days = [shape.last - timedelta(days=back) for back in (3, 1, 0)]
     after = float("-inf")
     for day in days:
-        before = (day - SHAPE.first).days * DAY + DAY
+        before = (day - shape.first).days * DAY + DAY
         fill(database, year, after, before)
         folder = night(database, tmp_path / "row", day)
         after = before
     # What the service says of a study is what it says now.
     fill(other_database, year, before=after)
-    monkeypatch.setattr(assembly, "WORTH", 1)
-    alone = document(night(other_database, tmp_path / "alone", days[-1], "--processes", "2"))
+    alone = document(night(other_database, tmp_path / "alone", days[-1]))
     report = document(folder)
+    assert {study.gain.verdict for study in alone.studies} == {"faster", "no_effect", "not_yet"}
+    last = (year.judged_at >= after - DAY) & (year.judged_at < after)
+    assert 0 < len(set(year.run_study[year.judged_run[last]])) < len(alone.studies)
     assert report.studies == alone.studies
     assert (report.total, report.users) == (alone.total, alone.users)
     assert report.findings == alone.findings
@@ -152,6 +155,26 @@ def test_nights_in_a_row_are_what_one_from_nothing_is(
     assert alone.changes == []
     assert report.changes[0].study_id is None
     assert f"since {days[1]}" in report.changes[0].what
+
+
+@store
+def test_what_two_processes_evaluate_is_what_one_evaluates(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(database, make(FEW))
+    one = document(night(database, tmp_path / "one", FEW.last))
+    started: list[int] = []
+    plain = assembly.ProcessPoolExecutor
+
+    def watched(processes: int, **more: Any) -> ProcessPoolExecutor:  # noqa: ANN401 - as it has them
+        started.append(processes)
+        return plain(processes, **more)
+
+    monkeypatch.setattr(assembly, "ProcessPoolExecutor", watched)
+    monkeypatch.setattr(assembly, "WORTH", 1)
+    two = document(night(database, tmp_path / "two", FEW.last, "--processes", "2"))
+    assert started == [2]
+    assert (two.studies, two.total, two.findings) == (one.studies, one.total, one.findings)
 
 
 @store

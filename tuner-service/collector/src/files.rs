@@ -123,6 +123,40 @@ mod tests {
     }
 
     #[test]
+    fn the_position_is_on_disk_before_it_takes_the_place_of_the_last() {
+        let calls = io_autotune_test_trace::calls(
+            "files::tests::the_position_is_on_disk_before_it_takes_the_place_of_the_last",
+            |place| {
+                let state = StateDirectory::new(place);
+                state.save(&Position::default()).unwrap();
+            },
+        );
+        let Some(calls) = calls else { return };
+        assert_eq!(
+            calls,
+            [
+                "write draft",
+                "fdatasync draft",
+                "rename draft position.json",
+                "fsync ."
+            ]
+        );
+    }
+
+    #[test]
+    fn a_refused_line_is_on_disk_when_it_is_kept() {
+        let calls = io_autotune_test_trace::calls(
+            "files::tests::a_refused_line_is_on_disk_when_it_is_kept",
+            |place| {
+                let state = StateDirectory::new(place);
+                state.keep_refused("1 7 COMPLETED").unwrap();
+            },
+        );
+        let Some(calls) = calls else { return };
+        assert_eq!(calls, ["write refused", "fdatasync refused"]);
+    }
+
+    #[test]
     fn a_directory_that_is_missing_is_an_error_that_names_it() {
         let state = StateDirectory::new(Path::new("/nonexistent/collector"));
         let error = state.save(&Position::default()).unwrap_err();

@@ -249,9 +249,9 @@ pub(crate) fn is_one_line(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
-    use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::testing::Lease;
 
     /// Attack (files): The file that a user wrote for root is under a lease (`F_SETLEASE`), a link,
     /// a FIFO, or another user's.
@@ -277,30 +277,13 @@ mod tests {
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(open_anothers(&find(&fifo).unwrap(), uid).is_err(), "a FIFO");
         // By a write lease the kernel lets an open wait for lease-break-time, 45 s.
-        let mut holder = Command::new("python3")
-            .args(["-c", HOLDS_A_LEASE])
-            .arg(&file)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = [0];
-        holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
+        let lease = Lease::of(&file);
         let error = open_anothers(&find(&file).unwrap(), uid).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         assert!(error.to_string().contains("lease"), "{error}");
-        drop(holder.stdin.take());
-        holder.wait().unwrap();
+        drop(lease);
         assert!(open_anothers(&find(&file).unwrap(), uid).is_ok());
     }
-
-    /// Says so when it has the lease, and holds it until its input ends.
-    const HOLDS_A_LEASE: &str = "import fcntl, os, signal, sys
-signal.signal(signal.SIGIO, signal.SIG_IGN)
-file = os.open(sys.argv[1], os.O_RDONLY)
-fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-os.write(1, b'!')
-sys.stdin.read()";
 
     #[test]
     fn what_is_no_file_of_ours_is_not_read() {

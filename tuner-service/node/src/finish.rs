@@ -171,7 +171,8 @@ async fn tend(
     #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
     let now = SystemTime::now();
     client.prefer(None);
-    overdue::report(service, places, spool, (client, breaker), deadline, now).await;
+    let seen = (now, Path::new("/proc"));
+    overdue::report(service, places, spool, (client, breaker), deadline, seen).await;
     let all_the_time = deadline.end;
     deliver_waiting(
         spool,

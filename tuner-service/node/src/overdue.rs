@@ -45,7 +45,7 @@ pub(crate) async fn report(
     spool: &Spool,
     (client, breaker): (&Client, &Breaker),
     deadline: Deadline,
-    now: SystemTime,
+    (now, proc): (SystemTime, &Path),
 ) {
     let (swept, forgotten) = (
         directory::sweep(&places.run_dir),
@@ -65,9 +65,12 @@ pub(crate) async fn report(
     if quiet.is_empty() {
         return;
     }
-    let living = match jobs_with_steps(Path::new("/proc")) {
+    let living = match jobs_with_steps(proc) {
         Ok(living) => living,
-        Err(error) => return say(&format!("/proc: {error}; no launch is taken for over")),
+        Err(error) => {
+            let proc = proc.display();
+            return say(&format!("{proc}: {error}; no launch is taken for over"));
+        }
     };
     let (mut over, mut doubtful) = (Vec::new(), Vec::new());
     for directory in quiet {
@@ -288,6 +291,7 @@ mod tests {
                 run_dir: root.path().join("run"),
                 spool_dir: root.path().join("spool"),
             };
+            fs::create_dir(root.path().join("proc")).unwrap();
             let config = root.path().join("client.toml");
             let text = "endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n";
             fs::write(&config, text).unwrap();
@@ -320,20 +324,29 @@ mod tests {
             let client = self.service.node_client().unwrap();
             let breaker = Breaker::of(&self.places.run_dir);
             let end = std::time::Instant::now() + Duration::from_secs(20);
-            let now = fs::metadata(self.root.path().join("run/c/n1/7"))
-                .and_then(|metadata| metadata.modified())
-                .unwrap()
-                + age;
+            let mut directories = fs::read_dir(self.root.path().join("run/c/n1")).unwrap();
+            let directory = directories.next().unwrap().unwrap();
+            let now = directory.metadata().unwrap().modified().unwrap() + age;
             report(
                 &self.service,
                 &self.places,
                 &spool,
                 (&client, &breaker),
                 Deadline { end },
-                now,
+                (now, &self.root.path().join("proc")),
             )
             .await;
             spool.waiting().unwrap()
+        }
+
+        /// Has slurmstepd run this step, as root.
+        fn with_step(&self, step: &str) -> std::path::PathBuf {
+            let process = self.root.path().join("proc/20");
+            fs::create_dir(&process).unwrap();
+            fs::write(process.join("exe"), "").unwrap();
+            fs::write(process.join("cmdline"), format!("slurmstepd: [{step}]\0")).unwrap();
+            fs::write(process.join("status"), "Uid:\t0\t0\t0\t0\n").unwrap();
+            process
         }
 
         fn is_left(&self) -> bool {
@@ -370,6 +383,46 @@ mod tests {
         directory.write_start(&start).unwrap();
         assert_eq!(node.after(Duration::ZERO).await.len(), 1);
         assert!(!node.is_left());
+    }
+
+    #[tokio::test]
+    async fn a_launch_of_which_a_step_still_runs_is_not_over_however_long_it_is_quiet() {
+        // Its batch step has ended; its epilog has taken the directory and was killed; a step runs it.
+        let ended = |node: &Node| node.stamped(&node.launched());
+        let taken = |node: &Node| {
+            let directory = node.launched();
+            let start = directory.read_start().unwrap();
+            directory.take(&start).unwrap().unwrap();
+        };
+        let in_job = |node: &Node| {
+            let start = StartRecord {
+                in_job: true,
+                ..StartRecord::without_answer(job(), "no answer")
+            };
+            node.launched().write_start(&start).unwrap();
+        };
+        let ways: [&dyn Fn(&Node); 3] = [&ended, &taken, &in_job];
+        for (way, prepare) in ways.into_iter().enumerate() {
+            let node = Node::new();
+            prepare(&node);
+            let step = node.with_step("7.0");
+            assert!(node.after(100 * QUIET).await.is_empty(), "{way}");
+            assert!(node.is_left(), "{way}");
+            fs::remove_dir_all(step).unwrap();
+            // Another job's step keeps nothing.
+            node.with_step("8.0");
+            assert_eq!(node.after(100 * QUIET).await.len(), 1, "{way}");
+            assert!(!node.is_left(), "{way}");
+        }
+    }
+
+    #[tokio::test]
+    async fn where_the_processes_cannot_be_seen_no_launch_is_over() {
+        let node = Node::new();
+        node.stamped(&node.launched());
+        fs::remove_dir(node.root.path().join("proc")).unwrap();
+        assert!(node.after(100 * QUIET).await.is_empty());
+        assert!(node.is_left());
     }
 
     #[tokio::test]

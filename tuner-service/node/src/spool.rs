@@ -234,7 +234,7 @@ fn is_of(path: &Path, job: &Job) -> bool {
 mod tests {
     use super::*;
     use crate::directory::{JobDirectory, reports};
-    use crate::testing::job;
+    use crate::testing::{Lease, job};
 
     fn report(run_id: Option<i64>, prolog_at: Option<&str>) -> FinishRequest {
         FinishRequest {
@@ -315,16 +315,8 @@ mod tests {
         let waiting = spool.waiting().unwrap();
         assert_eq!(waiting.len(), 5);
 
-        // Nothing of it is sent: there is nobody to send it to.
-        let client: io_autotune_protocol::ClientConfig =
-            toml::from_str("endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n").unwrap();
-        let client = Client::new(&client).unwrap();
-        let breaker = Breaker::of(&parent.path().join("run"));
-        let end = std::time::Instant::now() + Duration::from_secs(20);
         for path in waiting {
-            let delivery = spool
-                .deliver(&client, &breaker, &path, Deadline { end })
-                .await;
+            let delivery = spool.sent_to_nobody(&path).await;
             assert!(
                 matches!(delivery, Delivery::Refused(_)),
                 "{}: {delivery:?}",
@@ -339,6 +331,42 @@ mod tests {
         spool.sweep(written + 2 * REFUSED_AGE).unwrap();
         assert!(fs::symlink_metadata(path("link.refused")).is_err());
         assert_eq!(fs::read_to_string(&precious).unwrap(), "as it was");
+    }
+
+    impl Spool {
+        /// Delivers where there is nobody to send to.
+        async fn sent_to_nobody(&self, path: &Path) -> Delivery {
+            let client: io_autotune_protocol::ClientConfig =
+                toml::from_str("endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n").unwrap();
+            let client = Client::new(&client).unwrap();
+            let breaker = Breaker::of(&self.directory.join("run"));
+            let end = std::time::Instant::now() + Duration::from_secs(20);
+            self.deliver(&client, &breaker, path, Deadline { end })
+                .await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_report_that_cannot_be_read_at_the_moment_waits_for_the_next_flush() {
+        let parent = tempfile::tempdir().unwrap();
+        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let path = spool.add(&report(Some(7), None)).unwrap();
+        // Of what fails to be read and can be read later, this can be had by root as well.
+        let lease = Lease::of(&path);
+        let delivery = spool.sent_to_nobody(&path).await;
+        assert!(
+            matches!(&delivery, Delivery::Later(ClientError::Malformed { endpoint, .. })
+                if *endpoint == path.display().to_string()),
+            "{delivery:?}"
+        );
+        assert_eq!(spool.waiting().unwrap(), std::slice::from_ref(&path));
+        drop(lease);
+        let delivery = spool.sent_to_nobody(&path).await;
+        assert!(
+            matches!(&delivery, Delivery::Later(error) if !matches!(error, ClientError::Malformed { .. })),
+            "it would have been sent: {delivery:?}"
+        );
+        assert_eq!(spool.waiting().unwrap(), [path]);
     }
 
     #[test]
@@ -363,6 +391,27 @@ mod tests {
         spool.forget(&waiting);
         assert_eq!(spool.waits(&job()), None);
         assert!(spool.directory.exists());
+    }
+
+    #[test]
+    fn a_report_is_on_disk_before_it_waits() {
+        let calls = io_autotune_test_trace::calls(
+            "spool::tests::a_report_is_on_disk_before_it_waits",
+            |place| {
+                let spool = Spool::open(place).unwrap();
+                spool.add(&report(Some(7), None)).unwrap();
+            },
+        );
+        let Some(calls) = calls else { return };
+        assert_eq!(
+            calls,
+            [
+                "write draft",
+                "fdatasync draft",
+                "rename draft c.7.0.n1.7.json",
+                "fsync ."
+            ]
+        );
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Shared by the tests of several modules.
 
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
 use io_autotune_protocol::Job;
 
 use crate::job::NodeJob;
@@ -33,3 +37,39 @@ pub(crate) fn node_job() -> NodeJob {
         epilog: None,
     }
 }
+
+/// A lease that another process holds on a file: until it is dropped, whoever will not wait cannot
+/// open the file.
+pub(crate) struct Lease {
+    holder: Child,
+}
+
+impl Lease {
+    pub(crate) fn of(file: &Path) -> Self {
+        let mut holder = Command::new("python3")
+            .args(["-c", HOLDS_A_LEASE])
+            .arg(file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = [0];
+        holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
+        Self { holder }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        self.holder.wait().unwrap();
+    }
+}
+
+/// Says so when it has the lease, and holds it until its input ends.
+const HOLDS_A_LEASE: &str = "import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+os.write(1, b'!')
+sys.stdin.read()";

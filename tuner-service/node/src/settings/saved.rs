@@ -235,4 +235,35 @@ mod tests {
         symlink(&elsewhere, &node).unwrap();
         assert!(saved.jobs().is_err(), "a link");
     }
+
+    #[test]
+    fn saved_values_and_the_way_to_them_are_on_disk_when_they_are_written() {
+        let calls = io_autotune_test_trace::calls(
+            "settings::saved::tests::saved_values_and_the_way_to_them_are_on_disk_when_they_are_written",
+            |place| {
+                let nothing = Saved {
+                    boot_id: "boot".into(),
+                    values: Vec::new(),
+                    command: None,
+                    agent: None,
+                };
+                SavedDirectory::new(&place.join("spool"), "c", "n1")
+                    .write(7, &nothing)
+                    .unwrap();
+            },
+        );
+        let Some(calls) = calls else { return };
+        assert_eq!(
+            calls,
+            [
+                "write draft",
+                "fdatasync draft",
+                "rename draft spool/saved/c/n1/7.json",
+                "fsync spool/saved/c/n1",
+                "fsync spool/saved/c",
+                "fsync spool/saved",
+                "fsync spool",
+            ]
+        );
+    }
 }

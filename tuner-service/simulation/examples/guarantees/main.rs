@@ -40,7 +40,7 @@ fn main() -> Result<(), Failure> {
         .collect();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if is_of_sites {
-        sites::print_claims(&mut out, (studies / 50).max(2), CLAIMING, seed)?;
+        sites::print_claims(&mut out, (studies / 50).max(1), CLAIMING, seed)?;
         return sites::print_nights(&mut out, &worlds, (studies / 4).max(2), seed);
     }
     let out = &mut out;

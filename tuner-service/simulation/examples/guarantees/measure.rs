@@ -27,7 +27,7 @@ pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
         let lucky = study.search(|_| 0.0);
         let (mut faster, mut slower, mut naive) = (false, false, false);
         study.settled(RUNS, |now, runs| {
-            let verdict = now.evidence.gain(1).verdict;
+            let verdict = now.gain.verdict;
             faster |= verdict == GainVerdict::Faster;
             slower |= verdict == GainVerdict::Slower;
             let looked = runs % 10 == 0 && now.control.len() >= 4;
@@ -131,7 +131,7 @@ fn first_claims(
         }
         let claims = |_: &usize| {
             study.settled(1, |_, _| {});
-            study.evidence.gain(1).verdict == GainVerdict::Faster
+            study.gain.verdict == GainVerdict::Faster
         };
         (1..=most).find(claims).unwrap_or(usize::MAX)
     };

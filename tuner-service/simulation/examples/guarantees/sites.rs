@@ -112,7 +112,7 @@ fn claims(world: &World, studies: u64, seed: u64) -> Vec<Claim> {
             study.settled(rng.random_range(10..=RUNS), |_, _| {});
             Claim {
                 truth,
-                gain: study.evidence.gain(1),
+                gain: study.gain,
             }
         })
         .collect()

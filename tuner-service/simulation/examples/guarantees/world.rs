@@ -2,6 +2,7 @@
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Phase, Role, Settings, control_chance};
+use io_autotune_model::Gain;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -29,6 +30,8 @@ pub(crate) struct Study<'a> {
     /// The truth: log of the default's elapsed over the chosen parametrization's.
     pub(crate) log_ratio: f64,
     pub(crate) evidence: Evidence,
+    /// What the evidence says of the gain; while the search goes on, what it said before.
+    pub(crate) gain: Gain,
     /// Log elapsed of the runs since the choice, ascending.
     pub(crate) control: Vec<f64>,
     pub(crate) tuned: Vec<f64>,
@@ -47,6 +50,7 @@ impl<'a> Study<'a> {
             ordinal: 0,
             seconds: 100.0,
             log_ratio,
+            gain: Evidence::default().gain(1),
             evidence: Evidence::default(),
             control: Vec::new(),
             tuned: Vec::new(),
@@ -127,6 +131,7 @@ impl<'a> Study<'a> {
                 (lowest, self.log_ratio) = (mean, log_ratio);
             }
         }
+        self.gain = self.evidence.gain(1);
         lowest < (1.0 - LUCKY) * baseline
     }
 
@@ -134,7 +139,7 @@ impl<'a> Study<'a> {
     /// number after each.
     pub(crate) fn settled(&mut self, runs: usize, mut look: impl FnMut(&Study<'_>, usize)) {
         for number in 1..=runs {
-            let outlook = self.evidence.gain(1).outlook();
+            let outlook = self.gain.outlook();
             let chance = control_chance(&self.settings, self.control.len() as u64, outlook, false);
             let is_control = self.rng.random::<f64>() < chance;
             let (role, log_ratio) = if is_control {
@@ -143,6 +148,7 @@ impl<'a> Study<'a> {
                 (Role::Settled, Some(self.log_ratio))
             };
             let log = self.run(Phase::Settled, role, Some(chance), log_ratio);
+            self.gain = self.evidence.gain(1);
             let logs = if is_control {
                 &mut self.control
             } else {
