@@ -63,6 +63,16 @@ def missing(before: Assertions, now: Assertions, told: Assertions) -> list[str]:
     return gone
 
 
+def not_kept(rows: list[list[str]], now: dict[str, str]) -> list[str]:
+    """Return the assertions that the table says stay, and that their module does not have."""
+    kept = {module: ast.unparse(ast.parse(text)) for module, text in now.items()}
+    lost = []
+    for module, test, assertion, place in rows:
+        if place.startswith("stays") and assertion not in kept.get(module, ""):
+            lost.append(f"{module}::{test}: {assertion}")
+    return lost
+
+
 def nowhere(places: Iterator[str]) -> list[str]:
     """Return the places that the tree does not have."""
     lacking = []
@@ -105,11 +115,14 @@ def main() -> int:
     lacking = nowhere(row[3] for row in rows)
     for line in gone:
         print(f"not in the table: {line}")
+    lost = not_kept(rows, now)
+    for line in lost:
+        print(f"does not stay: {line}")
     for place in lacking:
         print(f"not in the tree: {place}")
     total = sum(counted.total() for counted in before.values())
     print(f"{total} assertions of {len(before)} tests; {len(rows)} rows")
-    return 1 if gone or lacking else 0
+    return 1 if gone or lacking or lost else 0
 
 
 if __name__ == "__main__":

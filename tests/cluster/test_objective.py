@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import nightly
 import pytest
 from harness import ALICE, BOB, MOST_RUNS, Json, Site, asked, await_value, lines
 
+PHASE = 0.4
+"""Seconds of the I/O phase with the default; a quarter of it with anything else."""
 REPORTED = 812.5
 BOUNDED_RUNS = 6
 """Their median has an interval."""
@@ -74,6 +79,22 @@ def noisy(site: Site) -> Json:
         if is_claimed and study["tuned"]["n"] >= BOUNDED_RUNS:
             return study
     raise AssertionError(f"no gain is proven: {study}")
+
+
+@pytest.mark.slow
+@nightly.needs_report
+def test_the_report_shows_its_measures_estimates_and_their_intervals(
+    site: Site, noisy: Json, tmp_path: Path
+) -> None:
+    night = nightly.report(site, tmp_path)
+    (study,) = [one for one in night.document["studies"] if one["study_id"] == noisy["study_id"]]
+    (marked,) = [one for one in study["measures"] if one["name"] == "marked_seconds"]
+    default, chosen = marked["default"], marked["chosen"]
+    assert chosen["low"] <= chosen["median"] <= chosen["high"] < PHASE <= default["median"]
+    cleaned = study["cleaned"]
+    assert cleaned == noisy["assessment"]["cleaned"]
+    assert cleaned["recommended"]["high"] < cleaned["default"]["low"], cleaned
+    assert "Where other runs fare as ever, marked I/O seconds of the default is " in night.page
 
 
 def test_whatever_a_job_writes_as_its_marks_it_and_others_are_unharmed(site: Site) -> None:

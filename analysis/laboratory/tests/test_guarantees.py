@@ -40,7 +40,7 @@ def test_totals_hold_the_truth_in_each_night(said: tuple[Claims, dict[str, Total
     for total in totals.values():
         assert total.sites == SITES[1]
         assert total.end >= total.always >= 0.93
-        # Every other site is without an effect; one in a hundred such samples has more where 5 % are false.
+        # Every other site has no effect; one such sample in a hundred has more where 5 % are false.
         without = SITES[1] // 2
         assert total.false <= binom.ppf(0.99, without, 0.05) / without
     assert fmean(total.false for total in totals.values()) <= 0.05
