@@ -19,7 +19,6 @@ use io_autotune_store::Store;
 use io_autotune_test_database::Database;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tower::ServiceExt;

@@ -229,6 +229,8 @@ async fn what_the_site_s_other_studies_decided_is_made_again() {
         if *given == default { 10.0 } else { 6.0 }
     };
     service.tune(BOB, "app=source", 16, elapsed).await;
+    // A service asks once a second what others have learnt; this one has not asked yet.
+    let service = service.replica().await;
     service.tune(ALICE, "app=ocean", 6, elapsed).await;
     let runs = history(&service, ALICE, "ocean").await;
     let mut reasons = runs.iter().map(|run| text(&run["reason"]));

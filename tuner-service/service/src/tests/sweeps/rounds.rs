@@ -198,7 +198,7 @@ async fn a_verdict_that_cannot_be_stored_holds_up_no_other_of_its_epoch() {
     assert_eq!(json!(states), json!(["counted", "in_flight", "counted"]));
     let warned = log.warnings("a run has to wait for its verdict");
     assert_eq!(warned.len(), 1, "{warned:?}");
-    let named = format!("run_id={}", run_ids[1]);
+    let named = format!("\"run_id\":{}}}", run_ids[1]);
     assert!(warned[0].contains(&named), "{warned:?}");
     service
         .database
