@@ -4,7 +4,6 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tokio::sync::watch;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -15,19 +14,19 @@ pub(crate) struct Log {
     _guard: DefaultGuard,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Lines {
     text: Arc<Mutex<Vec<u8>>>,
-    written: watch::Sender<()>,
+    at: Arc<Mutex<Option<At>>>,
 }
+
+/// A message, and what is done when it is logged.
+type At = (&'static str, Box<dyn FnOnce() + Send>);
 
 impl Log {
     /// Listens from now on.
     pub(crate) fn listen() -> Self {
-        let lines = Lines {
-            text: Arc::default(),
-            written: watch::Sender::new(()),
-        };
+        let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter("info")
             .with_writer(lines.clone())
@@ -65,22 +64,9 @@ impl Log {
         warnings.filter(|line| line.contains(text)).collect()
     }
 
-    /// What has this message, once it is logged.
-    pub(crate) fn heard(&self, message: &str) -> impl Future<Output = ()> + use<> {
-        let (lines, message) = (self.lines.clone(), message.to_owned());
-        async move {
-            let mut written = lines.written.subscribe();
-            loop {
-                let heard = read(&lines.text.lock().unwrap());
-                if heard
-                    .iter()
-                    .any(|line| line["fields"]["message"] == *message)
-                {
-                    return;
-                }
-                written.changed().await.unwrap();
-            }
-        }
+    /// Does this, once, when the service logs a line with this message, before the service goes on.
+    pub(crate) fn at(&self, message: &'static str, does: impl FnOnce() + Send + 'static) {
+        *self.lines.at.lock().unwrap() = Some((message, Box::new(does)));
     }
 }
 
@@ -95,7 +81,14 @@ fn read(text: &[u8]) -> Vec<Value> {
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.lock().unwrap().extend_from_slice(bytes);
-        self.written.send_replace(());
+        let line = String::from_utf8_lossy(bytes);
+        let due = {
+            let mut at = self.at.lock().unwrap();
+            at.take_if(|(message, _)| line.contains(*message))
+        };
+        if let Some((_, does)) = due {
+            does();
+        }
         Ok(bytes.len())
     }
 

@@ -3,7 +3,7 @@
 use io_autotune_protocol::StartAnswer;
 use io_autotune_test_database::Database;
 use serde_json::json;
-use tokio::task::JoinHandle;
+use tokio::runtime::Builder;
 
 use super::*;
 
@@ -28,14 +28,26 @@ async fn fails_over(service: &TestService) {
     while service.store.now().await.is_err() {}
 }
 
-/// Once the service has asked the database again, it may be written to.
-fn ends_once_retried(log: &Log, service: &TestService) -> JoinHandle<()> {
-    let retried = log.heard("the database is asked again");
+const RETRIED: &str = "the database is asked again";
+
+/// Lets the database be written to when the service is about to ask it for the second time.
+fn ends_before_the_second_attempt(log: &Log, service: &TestService) {
     let database = service.database.clone();
-    tokio::spawn(async move {
-        retried.await;
-        set_read_only(&database, "off").await;
-    })
+    log.at(RETRIED, move || {
+        // A retry begins within a time, of which this takes nothing.
+        tokio::time::pause();
+        let ending = std::thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(set_read_only(&database, "off"));
+        });
+        ending.join().unwrap();
+        tokio::time::resume();
+    });
+}
+
+/// Whether the service has asked the database again.
+fn has_retried(log: &Log) -> bool {
+    log.read().iter().any(|line| line["message"] == RETRIED)
 }
 
 #[tokio::test]
@@ -44,9 +56,9 @@ async fn a_start_outlasts_a_fail_over() {
     let job = service.job(ALICE, "app=ocean");
     fails_over(&service).await;
     let log = Log::listen();
-    let ending = ends_once_retried(&log, &service);
+    ends_before_the_second_attempt(&log, &service);
     let answer: StartAnswer = job.try_start(&service).await.read();
-    ending.await.unwrap();
+    assert!(has_retried(&log));
     assert_eq!(
         service.database.number("select count(*) from runs").await,
         1
@@ -62,9 +74,9 @@ async fn a_report_outlasts_a_fail_over_and_is_stored_once() {
     let report = job.reports(Some(&started), 5.0);
     fails_over(&service).await;
     let log = Log::listen();
-    let ending = ends_once_retried(&log, &service);
+    ends_before_the_second_attempt(&log, &service);
     let told = job.finish(&service, &report).await;
-    ending.await.unwrap();
+    assert!(has_retried(&log));
     assert_eq!((told.run_id, told.duplicate), (started.run_id, false));
     assert_eq!(
         service

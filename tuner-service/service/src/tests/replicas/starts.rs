@@ -15,7 +15,7 @@ use super::*;
 
 /// Runs of a study that explore at the same time.
 const EXPLORING: usize = 2;
-const FEW: &str = "[study]\nexploring = 2\n";
+const FEW: &str = "[study]\nexploring = 2\n[database]\nconnections = 24\n";
 
 /// Connections that are left inside a transaction.
 const INSIDE: &str = "select count(*) from pg_stat_activity where datname = current_database()
