@@ -6,8 +6,9 @@
 #![forbid(unsafe_code)]
 #![allow(
     clippy::missing_panics_doc,
+    clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "a test ends when it cannot be traced"
+    reason = "a test ends when it cannot be traced, and says so where there is no strace"
 )]
 
 use std::env;
