@@ -164,7 +164,7 @@ def test_what_two_processes_evaluate_is_what_one_evaluates(
     fill(database, make(FEW))
     one = document(night(database, tmp_path / "one", FEW.last))
     started: list[int] = []
-    plain = assembly.ProcessPoolExecutor
+    plain = ProcessPoolExecutor
 
     def watched(processes: int, **more: Any) -> ProcessPoolExecutor:  # noqa: ANN401 - as it has them
         started.append(processes)
@@ -172,6 +172,7 @@ def test_what_two_processes_evaluate_is_what_one_evaluates(
 
     monkeypatch.setattr(assembly, "ProcessPoolExecutor", watched)
     monkeypatch.setattr(assembly, "WORTH", 1)
+    monkeypatch.setattr(assembly, "CHUNK", 300)
     two = document(night(database, tmp_path / "two", FEW.last, "--processes", "2"))
     assert started == [2]
     assert (two.studies, two.total, two.findings) == (one.studies, one.total, one.findings)
