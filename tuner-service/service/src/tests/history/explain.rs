@@ -270,6 +270,8 @@ async fn whose_runs_a_search_began_from_is_told_of_those_that_one_sees() {
     };
     service.tune(BOB, "app=source", 24, elapsed).await;
     service.tune(ALICE, "app=own", 24, elapsed).await;
+    // A service asks once a second what others have learnt; this one has not asked yet.
+    let service = service.replica().await;
     service.tune(ALICE, "app=ocean", 6, elapsed).await;
     let path = "/v1/runs?app=ocean&limit=1";
     let last = service.user(ALICE).get(path).await.ok()[0].clone();
