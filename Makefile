@@ -273,13 +273,13 @@ test-bench: ## Every part of `make bench`, small: that it still measures
 
 report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's real history, and of a generated year
 	@deploy/install-deps cluster report
-	@$(REPORT_ENV) PYTHONPATH=tests tests/with-postgres python3 -m demo.report --root $(DEMO_ROOT) \
+	@$(REPORT_ENV) PYTHONPATH=tests tests/with-postgres --on-disk python3 -m demo.report --root $(DEMO_ROOT) \
 		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
 
 bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
 	@deploy/install-deps build cluster report
 	cargo build --release --locked --package io-autotuned
-	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
+	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres --on-disk $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
 
 report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json
 	PYTHONPATH=$(REPORT) $(VENV_REPORT)/bin/python -m io_autotune_report.render.schema > docs/report.schema.json
