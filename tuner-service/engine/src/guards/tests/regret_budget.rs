@@ -6,9 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::study::epoch::Epoch;
 use crate::study::settings::{MethodName, Settings};
-use crate::testing::{
-    Outcome, finish, grid, history, is_complete, normal, started, tested, trials,
-};
+use crate::testing::{Outcome, finish, grid, history, normal, started, tested, trials};
 use io_autotune_model::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use io_autotune_model::space::{Point, Space};
 use io_autotune_search::history::by_point::View;
@@ -182,9 +180,7 @@ fn random_does_not_pause_where_nothing_is_wrong() {
 
 #[test]
 fn surrogate_genetic_does_not_pause_where_nothing_is_wrong() {
-    // The budget is least for the number of runs until 30 have run. Later ones take most of the time.
-    let runs = if is_complete() { 50 } else { 40 };
-    nothing_pauses_where_nothing_is_wrong(MethodName::SurrogateGenetic, 8, runs);
+    nothing_pauses_where_nothing_is_wrong(MethodName::SurrogateGenetic, 8, 50);
 }
 
 #[test]
