@@ -13,7 +13,7 @@ from scipy.stats import binom
 IS_COMPLETE = os.environ.get("IO_AUTOTUNE_CALIBRATION") == "complete"
 DRIFTING = "drift 10 %" if IS_COMPLETE else "noise 17 %, drift 10 %"
 # Sites of claims, and of totals.
-SITES = (2, 30) if IS_COMPLETE else (1, 16)
+SITES = (2, 30) if IS_COMPLETE else (1, 12)
 PROGRAM = Path(__file__).parents[3] / "target/release/examples/guarantees"
 
 
