@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 
 use futures_util::future::join_all;
 use io_autotune_model::{Phase, Role};
-use io_autotune_search::testing::is_complete;
 use io_autotune_store::{Store, StudyFilter};
 use tokio::task::JoinSet;
 
@@ -50,8 +49,7 @@ async fn one_at_a_time_the_caches_are_what_the_runs_say() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_at_a_time_the_caches_are_what_the_runs_say() {
-    let last = if is_complete() { 15 } else { 12 };
-    play_all(11..=last, 8).await;
+    play_all(11..=15, 8).await;
 }
 
 /// Plays a list for each seed, side by side, each in a database of its own.
