@@ -77,9 +77,7 @@ cluster-shell: ## A shell that uses it, as io-alice unless CLUSTER_USER says oth
 
 TEST_TIMES  := build/test-times
 PYTEST      = $(VENV)/bin/pytest --junitxml=$(TEST_TIMES)/$@.xml
-# The service's tests wait for the database: to optimise them takes minutes, and saves seconds.
-UNOPTIMISED := --config 'profile.release.package.io-autotuned.opt-level=0'
-CARGO_TEST  := cargo test $(UNOPTIMISED) --config 'target."cfg(all())".runner = "tests/timed"' $(CARGO_SELECTION) --tests --no-fail-fast
+CARGO_TEST  := cargo test --config tests/cargo-test.toml --config 'target."cfg(all())".runner = "tests/timed"' $(CARGO_SELECTION) --tests --no-fail-fast
 export TEST_TIMES
 
 # Parts run side by side; each shows its output when it has ended.

@@ -22,7 +22,6 @@ LONGEST_FIRST = (
     "test_replicas",
     "test_outages",
     "test_attacks",
-    "test_agreement",
     "test_plugin_file",
     "test_coordinators",
     "test_in_force",

@@ -19,7 +19,6 @@ import pytest
 Json = Any
 ROOT = Path(__file__).parents[3]
 PLAYED = "tests::report::agreement::lives_of_all_kinds_are_judged_and_their_studies_assessed"
-UNOPTIMISED = "profile.release.package.io-autotuned.opt-level=0"
 STUDIES = 16
 ROUNDS = 2
 
@@ -34,8 +33,8 @@ def rounds(tmp_path: Path) -> list[Path]:
     report.write_text(f"#!/bin/sh\nexec {shlex.join(argv)} {where}\n")
     report.chmod(0o755)
     told = {"AGREEMENT_ROUNDS": str(tmp_path), "AGREEMENT_REPORT": str(report)}
-    # As `make test-programs` has built it (UNOPTIMISED of the Makefile), or it is built anew.
-    built = ["--release", "--locked", "--workspace", f"--config={UNOPTIMISED}"]
+    # As `make test-programs` has built it, or it is built anew.
+    built = ["--release", "--locked", "--workspace", "--config=tests/cargo-test.toml"]
     subprocess.run(
         ["cargo", "test", *built, "--lib", "--", "--exact", PLAYED],
         cwd=ROOT,

@@ -21,7 +21,8 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         // What it names is looked for in the database, whose texts have none.
-        if parts.uri.to_string().contains("%00") {
+        let asked = parts.uri.path_and_query();
+        if asked.is_some_and(|asked| asked.as_str().contains("%00")) {
             return Err(ApiError::bad_request(
                 "the path and the query of a request have no zero byte (%00)".into(),
             ));
