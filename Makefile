@@ -108,9 +108,10 @@ test-programs: # Of Rust
 	@deploy/install-deps build
 	$(CARGO_TEST) --no-run
 
+# Twice as many side by side as there are cores: those of the service and the store wait for PostgreSQL.
 test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the service and the store
 	@deploy/install-deps build cluster
-	nice tests/with-postgres $(CARGO_TEST)
+	RUST_TEST_THREADS=4 nice tests/with-postgres $(CARGO_TEST)
 
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
 	@deploy/install-deps build test file-systems
