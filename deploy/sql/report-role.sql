@@ -11,6 +11,11 @@ begin
     end if;
 end $$;
 alter role "io-autotune-report" set default_transaction_read_only = on;
+-- One report at a time, with some to spare.
+alter role "io-autotune-report" connection limit 16;
+-- Large objects are of no table: whoever may connect could fill the disk with them.
+revoke execute on function lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea), lo_put(oid, bigint, bytea),
+    lowrite(integer, bytea) from public;
 -- A million runs are read in a minute or two.
 alter role "io-autotune-report" set statement_timeout = '15min';
 alter role "io-autotune-report" set lock_timeout = '1min';

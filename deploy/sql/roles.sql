@@ -24,6 +24,8 @@ alter role "io-autotune" nosuperuser nocreatedb nocreaterole noreplication nobyp
 -- The service sets its own, which are shorter; these bound whoever else comes with its role.
 alter role "io-autotune" set statement_timeout = '60s';
 alter role "io-autotune" set lock_timeout = '10s';
+-- For eight replicas of the default's pools: others of the server's connections stay free, whoever comes with its role.
+alter role "io-autotune" connection limit 256;
 alter role "io-autotune" set idle_in_transaction_session_timeout = '60s';
 
 -- What a role of an earlier release owns. What is owned right is left alone: to alter a table locks out the service.
@@ -62,6 +64,9 @@ begin
         execute format('grant connect on database %I to "io-autotune-report"', current_database());
     end if;
 end $$;
+-- Large objects are of no table: whoever may connect could fill the disk with them.
+revoke execute on function lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea), lo_put(oid, bigint, bytea),
+    lowrite(integer, bytea) from public;
 revoke all on schema public from public;
 revoke all on schema public from "io-autotune";
 grant usage on schema public to "io-autotune";
@@ -79,6 +84,9 @@ begin
     if to_regprocedure('public.remove_history(interval, integer, bigint, text)') is not null then
         grant execute on function public.epochs_to_remove(timestamptz, bigint),
             public.remove_history(interval, integer, bigint, text) to "io-autotune";
+    end if;
+    if to_regprocedure('public.remove_changes(interval, integer)') is not null then
+        grant execute on function public.remove_changes(interval, integer) to "io-autotune";
     end if;
     if to_regprocedure('public.separate_clusters()') is not null then
         grant execute on function public.separate_clusters() to "io-autotune";

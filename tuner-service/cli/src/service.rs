@@ -8,7 +8,7 @@ use io_autotune_model::AuditLine;
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
-    JobNames, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
+    JobNames, ORDERS_PAGE, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
     ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
     STUDIES_PAGE, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
@@ -283,7 +283,17 @@ impl Service {
     }
 
     pub(crate) async fn orders(&self) -> Result<Vec<OrderSummary>, CliError> {
-        self.get("/v1/orders").await
+        let mut orders: Vec<OrderSummary> = Vec::new();
+        loop {
+            let last = orders.last().and_then(|order| order.order_id);
+            let query = Query::default().with("after", last);
+            let page: Vec<OrderSummary> = self.get(&format!("/v1/orders{query}")).await?;
+            let is_last = page.len() < ORDERS_PAGE as usize;
+            orders.extend(page);
+            if is_last {
+                return Ok(orders);
+            }
+        }
     }
 
     /// Gives an order, or ends one. A dry run changes nothing.

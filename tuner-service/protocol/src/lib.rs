@@ -5,6 +5,7 @@
 //! description. Answers to them are signed too, because root acts on them.
 
 mod account;
+pub mod bounds;
 mod client;
 mod config;
 mod confined;

@@ -21,6 +21,9 @@ pub const RUNS_PAGE: u32 = 100;
 /// Studies of a page, at most: each takes some milliseconds.
 pub const STUDIES_PAGE: u32 = 25;
 
+/// Orders of a page, at most.
+pub const ORDERS_PAGE: u32 = 100;
+
 /// Bytes of a piece of an import, at most.
 pub const IMPORT_CHUNK: usize = 512 * 1024;
 /// Pieces of an import, at most: 64 MiB, which are written well within the life of a connection.

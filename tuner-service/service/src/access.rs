@@ -445,6 +445,7 @@ mod tests {
                 "GET /v1/studies",
                 "GET /v1/studies/{study_id}",
                 "GET /v1/studies/{study_id}/export",
+                "GET /v1/orders",
                 "GET /v1/audit"
             ]
         );

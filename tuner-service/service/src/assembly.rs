@@ -94,6 +94,7 @@ impl Assembly {
             admissions: Arc::default(),
             launches: Arc::default(),
             hosts: Arc::default(),
+            apart: Arc::default(),
             metrics: Arc::new(Metrics::default()),
             clock: Arc::new(SystemClock),
             draw: Arc::new(rand::random),
@@ -130,7 +131,14 @@ impl Assembly {
         clusters
             .map(|(place, cluster): (usize, &Arc<Cluster>)| {
                 let cluster = Arc::clone(cluster);
-                Reconciliation::new(self.store.clone(), cluster, place == 0, reconciled.clone())
+                let apart = Arc::clone(&self.nodes.apart);
+                Reconciliation::new(
+                    self.store.clone(),
+                    cluster,
+                    apart,
+                    place == 0,
+                    reconciled.clone(),
+                )
             })
             .collect()
     }

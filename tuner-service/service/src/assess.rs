@@ -9,23 +9,26 @@ use io_autotune_store::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::apart::{Apart, Work};
 use crate::decide::restricted_to_own;
 
-/// Assesses studies whose verdicts are older than evidence.
+/// Assesses studies whose verdicts are older than evidence. One that cannot be assessed is set apart.
 pub(crate) async fn overdue(
     store: &Store,
     settings: &Settings,
+    apart: &Apart,
     limit: i64,
 ) -> Result<(), StoreError> {
-    for study_id in store.unassessed(limit).await? {
-        renew(store.assess(study_id).await?, settings).await?;
+    for study_id in store.unassessed(limit, &apart.resting_studies()).await? {
+        let assessed = async { renew(store.assess(study_id).await?, settings).await };
+        apart.note(Work::Study(study_id), assessed.await)?;
     }
     Ok(())
 }
 
 /// Assesses all such studies, after rebuilding their caches from their judgements.
 pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreError> {
-    for study_id in store.unassessed(i64::MAX).await? {
+    for study_id in store.unassessed(i64::MAX, &[]).await? {
         let mut assessing = store.assess(study_id).await?;
         for kept in assessing.evidence().await? {
             assessing.fold_caches(kept.epoch_id).await?;

@@ -4,6 +4,7 @@
 
 mod access;
 mod admission;
+mod apart;
 mod api;
 mod assembly;
 mod assess;

@@ -25,6 +25,8 @@ use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::apart::Apart;
+
 /// However many read it, the text is made once in this time.
 const TEXT_AGE: Duration = Duration::from_secs(1);
 
@@ -80,6 +82,7 @@ pub(crate) struct Metrics {
     findings: Family<Found, Gauge>,
     in_flight: Gauge,
     longest_wait: Gauge<f64, AtomicU64>,
+    set_apart: Family<Kind, Gauge>,
     last: Mutex<Last>,
 }
 
@@ -106,6 +109,7 @@ impl Default for Metrics {
             findings: Family::default(),
             in_flight: Gauge::default(),
             longest_wait: Gauge::default(),
+            set_apart: Family::default(),
             last: Mutex::default(),
         };
         new.registered()
@@ -169,6 +173,11 @@ impl Metrics {
             Unit::Seconds,
             self.longest_wait.clone(),
         );
+        all.register(
+            "set_apart",
+            "What the sweeps could not do and try again later, by kind (jobs, runs, steps, studies): doctor names it",
+            self.set_apart.clone(),
+        );
         self
     }
 
@@ -188,7 +197,7 @@ impl Metrics {
         self.reload_refused.set(i64::from(!is_ok));
     }
 
-    async fn text(&self, store: &Store) -> String {
+    async fn text(&self, store: &Store, apart: &Apart) -> String {
         // Whoever else asks waits for the same answer.
         let mut last = self.last.lock().await;
         if let Some((at, text)) = &last.text
@@ -209,6 +218,12 @@ impl Metrics {
                     tracing::warn!(%error, "the metrics of studies are old");
                 }
             }
+        }
+        for (kind, count) in apart.counts() {
+            let kind = Kind {
+                kind: kind.as_str(),
+            };
+            self.set_apart.get_or_create(&kind).set(count);
         }
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &self.registry) {
@@ -269,13 +284,14 @@ fn outcome(status: StatusCode) -> &'static str {
 }
 
 /// What Prometheus asks for, `/metrics`.
-pub(crate) fn router(metrics: Arc<Metrics>, store: Store) -> Router {
-    let text = |State((metrics, store)): State<(Arc<Metrics>, Store)>| async move {
-        ([(CONTENT_TYPE, TEXT_TYPE)], metrics.text(&store).await).into_response()
+pub(crate) fn router(metrics: Arc<Metrics>, store: Store, apart: Arc<Apart>) -> Router {
+    let text = |State((metrics, store, apart)): State<(Arc<Metrics>, Store, Arc<Apart>)>| async move {
+        let text = metrics.text(&store, &apart).await;
+        ([(CONTENT_TYPE, TEXT_TYPE)], text).into_response()
     };
     Router::new()
         .route("/metrics", get(text))
-        .with_state((metrics, store))
+        .with_state((metrics, store, apart))
 }
 
 #[cfg(test)]

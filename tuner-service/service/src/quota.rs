@@ -35,6 +35,10 @@ pub(crate) struct QuotaConfig {
     bytes_burst: f64,
     /// Studies; jobs that would begin another run with the default.
     pub(crate) studies: u32,
+    /// Orders in force.
+    orders: u64,
+    /// Changes in a day: each is a line of the audit.
+    changes_per_day: u64,
 }
 
 impl Default for QuotaConfig {
@@ -46,6 +50,8 @@ impl Default for QuotaConfig {
             bytes_per_second: 1e6,
             bytes_burst: 16e6,
             studies: 1000,
+            orders: 100,
+            changes_per_day: 500,
         }
     }
 }
@@ -157,6 +163,16 @@ impl Quotas {
         }
     }
 
+    /// The most orders in force of a user.
+    pub(crate) fn orders(&self) -> u64 {
+        self.config.orders
+    }
+
+    /// The most changes of a user in a day.
+    pub(crate) fn changes_per_day(&self) -> u64 {
+        self.config.changes_per_day
+    }
+
     /// A place for a user's request, until it is dropped. Errs when the quota is used up.
     pub(crate) async fn admit(&self, of: Peer, cost: Cost) -> Result<Place, AskAgain> {
         let places = self.take(of, cost)?;
@@ -256,6 +272,8 @@ mod tests {
             bytes_per_second: 1e3,
             bytes_burst: 1e4,
             studies: 1,
+            orders: 1,
+            changes_per_day: 1,
         })
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use io_autotune_engine::{ENGINE_VERSION, Epoch, ObservedValue, Settings, drift};
+use io_autotune_protocol::Outcome;
+use io_autotune_protocol::bounds::Bounded;
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::apart::{Apart, Work};
 use crate::assess;
 use crate::decide::restricted;
 use crate::merge::{MergedRun, Reports};
@@ -106,6 +109,7 @@ impl Reconciliation {
     pub(crate) fn new(
         store: Store,
         cluster: Arc<Cluster>,
+        apart: Arc<Apart>,
         cleans: bool,
         reconciled: Reconciled,
     ) -> Self {
@@ -118,6 +122,7 @@ impl Reconciliation {
             reconciler: Arc::new(Reconciler {
                 store,
                 cluster,
+                apart,
                 cleans,
                 settings,
                 timeouts: config.timeouts(),
@@ -132,10 +137,12 @@ impl Reconciliation {
         let Reconciler {
             store,
             cluster,
+            apart,
             cleans,
             ..
         } = &*self.reconciler;
-        Self::new(store.clone(), Arc::clone(cluster), *cleans, reconciled)
+        let (cluster, apart) = (Arc::clone(cluster), Arc::clone(apart));
+        Self::new(store.clone(), cluster, apart, *cleans, reconciled)
     }
 
     /// One round; `sweeping`: with what a sweep looks at. Logs what fails.
@@ -145,11 +152,18 @@ impl Reconciliation {
             tracing::warn!(cluster, %error, "reconciliation has to wait");
         }
         // Last: nothing waits for it.
-        if sweeping
-            && self.reconciler.cleans
-            && let Err(error) = self.retention.sweep(&self.reconciler.store).await
-        {
-            tracing::warn!(%error, "the removal of old runs has to wait");
+        let Reconciler {
+            store,
+            apart,
+            cleans,
+            ..
+        } = &*self.reconciler;
+        let work = Work::Step("the removal of what is old");
+        if sweeping && *cleans && apart.is_due(&work) {
+            let removed = self.retention.sweep(store).await;
+            if let Err(error) = apart.note(work, removed) {
+                tracing::warn!(%error, "the removal of what is old has to wait");
+            }
         }
     }
 
@@ -189,6 +203,7 @@ pub(crate) struct Reconciled {
 struct Reconciler {
     store: Store,
     cluster: Arc<Cluster>,
+    apart: Arc<Apart>,
     cleans: bool,
     settings: Settings,
     timeouts: Timeouts,
@@ -197,14 +212,17 @@ struct Reconciler {
 impl Reconciler {
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping && self.cleans {
-            self.store.forget_unclaimed(self.timeouts.lost).await?;
-            self.store.forget_nonces(NONCES_KEPT).await?;
-            self.store.forget_imports(IMPORTS_KEPT).await?;
-            self.store.record_surroundings().await?;
-            assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
+            self.clean().await?;
         }
         let sources = &self.cluster.sources;
-        self.store.claim_outcomes(&sources.cluster).await?;
+        let resting = self.apart.resting_jobs(&sources.cluster);
+        let claimed = self
+            .store
+            .claim_outcomes(&sources.cluster, &resting)
+            .await?;
+        for (job_id, error) in claimed.failed {
+            self.apart.fail(self.job(job_id), error.to_string());
+        }
         let runs = self.awaited(sweeping).await?;
         if runs.is_empty() {
             return Ok(());
@@ -222,26 +240,84 @@ impl Reconciler {
         });
         let mut batches = batches(&mut awaited).into_iter();
         let mut judging = JoinSet::new();
+        let mut of_batches = HashMap::new();
         loop {
             while judging.len() < BATCHES_AT_ONCE
                 && let Some(batch) = batches.next()
             {
+                let runs: Vec<i64> = batch.iter().map(|(run, _)| run.run_id).collect();
                 let reconciler = Arc::clone(self);
-                judging.spawn(async move { reconciler.judge(batch).await });
+                let judged = judging.spawn(async move { reconciler.judge(batch).await });
+                of_batches.insert(judged.id(), runs);
             }
-            match judging.join_next().await {
-                Some(Ok(())) => {}
-                Some(Err(error)) => tracing::error!(%error, "judging runs ended badly"),
+            match judging.join_next_with_id().await {
+                Some(Ok((id, ()))) => drop(of_batches.remove(&id)),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "judging runs ended badly");
+                    for run_id in of_batches.remove(&error.id()).unwrap_or_default() {
+                        self.apart.fail(Work::Run(run_id), error.to_string());
+                    }
+                }
                 None => break,
             }
         }
         Ok(())
     }
 
+    /// What is of no cluster, each step by itself.
+    async fn clean(&self) -> Result<(), StoreError> {
+        let Self {
+            store,
+            apart,
+            settings,
+            timeouts,
+            ..
+        } = self;
+        self.step(
+            "forgetting what met no run",
+            store.forget_unclaimed(timeouts.lost),
+        )
+        .await?;
+        self.step("forgetting what was read", store.forget_nonces(NONCES_KEPT))
+            .await?;
+        self.step("forgetting imports", store.forget_imports(IMPORTS_KEPT))
+            .await?;
+        self.step("ending what is over", store.end_overdue_orders())
+            .await?;
+        self.step("recording how runs fare", store.record_surroundings())
+            .await?;
+        let assessed = assess::overdue(store, settings, apart, STUDIES_PER_SWEEP);
+        self.step("assessing studies", assessed).await
+    }
+
+    /// One step of a sweep, unless it is set apart.
+    async fn step<T>(
+        &self,
+        step: &'static str,
+        done: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<(), StoreError> {
+        let work = Work::Step(step);
+        match self.apart.is_due(&work) {
+            true => self.apart.note(work, done.await.map(drop)),
+            false => Ok(()),
+        }
+    }
+
+    fn job(&self, job_id: u32) -> Work {
+        let cluster = self.cluster.sources.cluster.clone();
+        Work::Job { cluster, job_id }
+    }
+
     async fn awaited(&self, unheard: bool) -> Result<Vec<AwaitedRun>, StoreError> {
-        self.store
-            .awaited_runs(&self.cluster.sources.cluster, unheard, RUNS_PER_ROUND)
-            .await
+        let (cluster, resting) = (&self.cluster.sources.cluster, self.apart.resting_runs());
+        let awaited = self
+            .store
+            .awaited_runs(cluster, unheard, RUNS_PER_ROUND, &resting)
+            .await?;
+        for (run_id, error) in awaited.unread {
+            self.apart.fail(Work::Run(run_id), error.to_string());
+        }
+        Ok(awaited.runs)
     }
 
     /// Slurm forgets jobs: that it listed one is kept, for the day when it can tell no end.
@@ -286,7 +362,8 @@ impl Reconciler {
                 break;
             }
             match source.ask(&launches).await {
-                Ok(answer) => {
+                Ok(mut answer) => {
+                    answer.outcomes.retain(|outcome| self.is_an_end(outcome));
                     if !answer.outcomes.is_empty() {
                         let recorded = self
                             .store
@@ -314,6 +391,20 @@ impl Reconciler {
             }
         }
         Ok(inquiry)
+    }
+
+    /// Whether an end that Slurm tells is one that can be stored. What is none is set apart.
+    fn is_an_end(&self, outcome: &Outcome) -> bool {
+        let work = self.job(outcome.job_id);
+        match outcome.check() {
+            Ok(()) => true,
+            Err(problem) => {
+                if self.apart.is_due(&work) {
+                    self.apart.fail(work, problem.to_string());
+                }
+                false
+            }
+        }
     }
 
     /// Judges runs of one epoch. Logs failures: one busy study must not hold up the others.
@@ -349,14 +440,25 @@ impl Reconciler {
             }
             let merge = |read: Reports| keep(run.run_id, read).into();
             if let Err(error) = self.store.merge_reports(run.run_id, add, merge).await {
-                tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
+                self.waits(run.run_id, error);
                 unmerged.insert(run.run_id);
             }
         }
-        let done = |run_id, read: Reports| drop(keep(run_id, read));
-        if let Err(error) = self.store.read_reports(&unread, add, done).await {
-            tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
-            return;
+        let mut done = |run_id, read: Reports| drop(keep(run_id, read));
+        match self.store.read_reports(&unread, add, &mut done).await {
+            Ok(()) => {}
+            Err(error) if error.is_of_the_data() => {
+                for run_id in unread {
+                    if let Err(error) = self.store.read_reports(&[run_id], add, &mut done).await {
+                        self.waits(run_id, error);
+                        unmerged.insert(run_id);
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
+                return;
+            }
         }
         let mut verdicts = Vec::new();
         for (run, asked) in batch {
@@ -374,21 +476,41 @@ impl Reconciler {
                 }),
             }
         }
-        let Err(error) = self.give(&verdicts).await else {
-            return;
-        };
-        if verdicts.len() == 1 {
-            let run_id = verdicts.first().map(|one| one.run.run_id);
-            tracing::warn!(run_id, %error, "a run has to wait for its verdict");
-            return;
-        }
-        // A verdict that does not fit must not hold up the others.
-        for verdict in verdicts {
-            let run_id = verdict.run.run_id;
-            if let Err(error) = self.give(&[verdict]).await {
-                tracing::warn!(run_id, %error, "a run has to wait for its verdict");
+        match self.give(&verdicts).await {
+            Ok(()) => {}
+            // A verdict that does not fit must not hold up the others.
+            Err(_) if verdicts.len() > 1 => {
+                for verdict in verdicts {
+                    let run_id = verdict.run.run_id;
+                    match self.give(&[verdict]).await {
+                        Ok(()) => self.is_done(run_id),
+                        Err(error) => self.waits(run_id, error),
+                    }
+                }
+                return;
+            }
+            Err(error) => {
+                if let Some(verdict) = verdicts.first() {
+                    self.waits(verdict.run.run_id, error);
+                }
+                return;
             }
         }
+        for verdict in &verdicts {
+            self.is_done(verdict.run.run_id);
+        }
+    }
+
+    /// A run has to wait for its verdict.
+    fn waits(&self, run_id: i64, error: StoreError) {
+        if let Err(error) = self.apart.note(Work::Run(run_id), Err(error)) {
+            tracing::warn!(run_id, %error, "a run has to wait for its verdict");
+        }
+    }
+
+    fn is_done(&self, run_id: i64) {
+        // What is done has no error.
+        let _ = self.apart.note(Work::Run(run_id), Ok(()));
     }
 
     async fn release(&self, run: &AwaitedRun) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use io_autotune_model::Removed;
-use io_autotune_store::{Audit, LEAST_DAYS, Store, StoreError};
+use io_autotune_store::{Audit, LEAST_DAYS, RemovedChanges, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -13,16 +13,20 @@ use tokio::time::Instant;
 pub(crate) struct RetentionConfig {
     /// Runs are removed so many days after nothing more was heard of them; `None`: never.
     pub(crate) days: Option<u32>,
+    /// Lines of the audit are removed after so many days, and orders that had ended with them; `None`: never.
+    pub(crate) audit_days: Option<u32>,
 }
 
 impl RetentionConfig {
     pub(crate) fn validate(self) -> Result<(), String> {
-        match self.days {
-            Some(days) if !(LEAST_DAYS..=MOST_DAYS).contains(&days) => Err(format!(
-                "days = {days}: {LEAST_DAYS} to {MOST_DAYS} are expected; leave it out to keep runs for ever"
-            )),
-            _ => Ok(()),
+        for (name, days) in [("days", self.days), ("audit_days", self.audit_days)] {
+            if let Some(days) = days.filter(|days| !(LEAST_DAYS..=MOST_DAYS).contains(days)) {
+                return Err(format!(
+                    "{name} = {days}: {LEAST_DAYS} to {MOST_DAYS} are expected; leave it out to keep them for ever"
+                ));
+            }
         }
+        Ok(())
     }
 }
 
@@ -49,13 +53,34 @@ impl Retention {
 
     /// One sweep's share.
     pub(crate) async fn sweep(&mut self, store: &Store) -> Result<(), StoreError> {
-        let Some(days) = self.config.days else {
-            return Ok(());
-        };
         let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
             return Ok(());
         }
+        let runs = self.remove_runs(store).await?;
+        let changes = self.remove_changes(store).await?;
+        self.next = (!runs && !changes).then(|| now + REST);
+        Ok(())
+    }
+
+    /// Whether there may be more.
+    async fn remove_changes(&self, store: &Store) -> Result<bool, StoreError> {
+        let Some(days) = self.config.audit_days else {
+            return Ok(false);
+        };
+        let (removed, more) = store.remove_changes(days).await?;
+        if removed != RemovedChanges::default() {
+            let RemovedChanges { lines, orders } = removed;
+            tracing::info!(days, lines, orders, "old lines of the audit removed");
+        }
+        Ok(more)
+    }
+
+    /// Whether there may be more.
+    async fn remove_runs(&self, store: &Store) -> Result<bool, StoreError> {
+        let Some(days) = self.config.days else {
+            return Ok(false);
+        };
         let audit = Audit {
             uid: nix::unistd::geteuid().as_raw(),
             why: "[retention] days in service.toml",
@@ -79,8 +104,7 @@ impl Retention {
                 "old runs removed"
             );
         }
-        self.next = (!more).then(|| now + REST);
-        Ok(())
+        Ok(more)
     }
 }
 
@@ -98,8 +122,18 @@ mod tests {
             (Some(400), true),
             (Some(36_501), false),
         ] {
-            let config = RetentionConfig { days };
-            assert_eq!(config.validate().is_ok(), is_good, "{days:?}");
+            for config in [
+                RetentionConfig {
+                    days,
+                    audit_days: None,
+                },
+                RetentionConfig {
+                    days: None,
+                    audit_days: days,
+                },
+            ] {
+                assert_eq!(config.validate().is_ok(), is_good, "{config:?}");
+            }
         }
     }
 }

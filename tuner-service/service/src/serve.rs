@@ -30,6 +30,7 @@ pub(crate) async fn serve(
     let sharing = Arc::clone(&assembly.nodes.sharing);
     let clusters = Arc::clone(&assembly.nodes.clusters);
     let metrics = Arc::clone(&assembly.nodes.metrics);
+    let apart = Arc::clone(&assembly.nodes.apart);
     let reconciliations = assembly.reconciliations(&assembly.config.reconciled());
     let (reloading, routers, reconciled) = assembly.reloading();
 
@@ -37,8 +38,8 @@ pub(crate) async fn serve(
     let follower = tokio::spawn(reloading.follow(hangup, stopping.clone()));
     let sharer = {
         let (store, stopping) = (store.clone(), stopping.clone());
-        let reconciled = reconciled.clone();
-        tokio::spawn(async move { sharing.watch(store, reconciled, stopping).await })
+        let (apart, reconciled) = (Arc::clone(&apart), reconciled.clone());
+        tokio::spawn(async move { sharing.watch(store, apart, reconciled, stopping).await })
     };
     let mut of_clusters = Vec::new();
     for (reconciliation, cluster) in reconciliations.into_iter().zip(clusters.iter()) {
@@ -63,7 +64,7 @@ pub(crate) async fn serve(
     let metrics_door = users.spawn(listen::serve(
         Door::Users,
         metrics_listeners,
-        watch::channel(metrics::router(metrics, users_store.clone())).1,
+        watch::channel(metrics::router(metrics, users_store.clone(), apart)).1,
         stopping.clone(),
     ));
     let watched = tokio::spawn(supervisor::watched(users.clone(), stopping));

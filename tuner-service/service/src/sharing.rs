@@ -11,6 +11,7 @@ use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::apart::{Apart, Work};
 use crate::reconcile::Reconciled;
 use crate::slurm::associations::{Associations, LiveAssociations};
 
@@ -131,11 +132,12 @@ impl Sharing {
     pub(crate) async fn watch(
         &self,
         store: Store,
+        apart: Arc<Apart>,
         mut reconciled: watch::Receiver<Reconciled>,
         mut stopping: watch::Receiver<bool>,
     ) {
         loop {
-            if let Err(error) = self.sweep(&store).await {
+            if let Err(error) = self.sweep(&store, &apart).await {
                 tracing::warn!(%error, "who shares studies has to wait");
             }
             let period = reconciled.borrow_and_update().config.sweep();
@@ -148,8 +150,8 @@ impl Sharing {
     }
 
     /// Writes what changed. A study that no rule makes share any more hears nobody, and is heard by
-    /// nobody.
-    pub(crate) async fn sweep(&self, store: &Store) -> Result<(), StoreError> {
+    /// nobody. One that cannot be written is set apart.
+    pub(crate) async fn sweep(&self, store: &Store, apart: &Apart) -> Result<(), StoreError> {
         let rules = self.rules();
         let names = rules.iter().flat_map(|rule| &rule.applications);
         let names = names.map(|name| name.trim_end_matches('*').to_owned());
@@ -166,10 +168,16 @@ impl Sharing {
                 let Some(share) = share(&rules, sharer, &known) else {
                     continue;
                 };
-                if share == sharer.share {
+                let work = Work::Sharing(sharer.study_id);
+                if share == sharer.share || !apart.is_due(&work) {
                     continue;
                 }
-                store.share(sharer.study_id, share.as_deref()).await?;
+                let shared = store.share(sharer.study_id, share.as_deref()).await;
+                let is_shared = shared.is_ok();
+                apart.note(work, shared)?;
+                if !is_shared {
+                    continue;
+                }
                 tracing::info!(
                     study_id = sharer.study_id,
                     uid = sharer.uid,

@@ -193,15 +193,19 @@ fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
     }
 }
 
-/// A failure counts against what was applied; if unknown, against what it was launched with.
+/// A failure counts against what was applied; if unknown, against what it was launched with; against nothing
+/// if a node says that it applied what the run was not given.
 fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
     let nameless = says_nothing(facts).is_some();
     let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
         _ if nameless => None,
         Some(Applied::User { .. }) => None,
         Some(Applied::Default) if !facts.directed => Some(facts.default),
-        Some(Applied::Parametrization { parametrization }) => Some(parametrization),
-        Some(Applied::Incomplete { .. } | Applied::Default) | None => Some(facts.launched),
+        Some(Applied::Parametrization { parametrization }) if parametrization != facts.launched => {
+            None
+        }
+        Some(Applied::Parametrization { .. } | Applied::Incomplete { .. } | Applied::Default)
+        | None => Some(facts.launched),
     };
     Verdict::NotCounted {
         why,
@@ -308,7 +312,12 @@ fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, String> 
                 .to_owned(),
         ),
         Applied::Default => Ok(facts.default.clone()),
-        Applied::Parametrization { parametrization } => Ok(parametrization.clone()),
+        Applied::Parametrization { parametrization } if parametrization == facts.launched => {
+            Ok(parametrization.clone())
+        }
+        Applied::Parametrization { .. } => {
+            Err("a node reported a parametrization that the run was not given".to_owned())
+        }
         Applied::User { variables } => Err(format!(
             "the user's own {} was left alone",
             variables.join(", ")

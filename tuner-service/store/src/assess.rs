@@ -107,13 +107,14 @@ impl Store {
     }
 
     /// Judged studies with an epoch from before evidence was kept.
-    pub async fn unassessed(&self, limit: i64) -> Result<Vec<i64>, StoreError> {
+    pub async fn unassessed(&self, limit: i64, except: &[i64]) -> Result<Vec<i64>, StoreError> {
         sqlx::query_scalar!(
             "select distinct e.study_id from epochs e
-             where e.evidence is null
+             where e.evidence is null and e.study_id <> all($2)
                and exists (select from epochs judged where judged.study_id = e.study_id and judged.judgements > 0)
              order by e.study_id limit $1",
-            limit
+            limit,
+            except
         )
         .fetch_all(&self.pool)
         .await
@@ -288,7 +289,7 @@ async fn runs_after(
 ) -> Result<Vec<EvidenceRow>, StoreError> {
     let rows = sqlx::query!(
         r#"select r.id, (extract(epoch from r.started_at) * 1000000)::bigint as "started!", r.phase, r.role, r.nodes,
-                  (r.suggestion->>'control_chance')::double precision as control_chance,
+                  r.suggestion->'control_chance' as control_chance,
                   r.parametrization as "given: Json<io_autotune_model::Parametrization>", j.effect as "effect?", j.elapsed as "elapsed?",
                   e.objective, j.measures as "measures?: Json<BTreeMap<String, f64>>",
                   j.parametrization as "parametrization?: Json<io_autotune_model::Parametrization>",
@@ -320,7 +321,7 @@ async fn runs_after(
                 slowness: row.slowness.unwrap_or(0.0),
                 phase: word(NAME, &row.phase)?,
                 role: word(NAME, &row.role)?,
-                control_chance: row.control_chance,
+                control_chance: row.control_chance.as_ref().and_then(Value::as_f64),
                 given: row.given.0.key(),
                 nodes: row.nodes.map_or(Ok(1), |nodes| number(NAME, nodes))?,
                 counts: key

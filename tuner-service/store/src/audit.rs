@@ -59,6 +59,19 @@ impl Entry {
 }
 
 impl Store {
+    /// How many lines of the audit a user has caused in the last day.
+    pub async fn changes_by(&self, uid: u32) -> Result<u64, StoreError> {
+        const NAME: &str = "changes_by";
+        let changes = sqlx::query_scalar!(
+            r#"select count(*) as "changes!" from audit where uid = $1 and at > now() - interval '1 day'"#,
+            i64::from(uid)
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named(NAME)?;
+        number(NAME, changes)
+    }
+
     /// The newest lines of the audit, newest first.
     pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditLine>, StoreError> {
         const NAME: &str = "audit";

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use io_autotune_model::{Objective, Parametrization};
+use serde::Deserialize;
 use serde_json::Value;
-use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::outcome::Source;
@@ -77,20 +77,30 @@ pub struct AwaitedRun {
     pub outcome_age: Option<f64>,
 }
 
+/// What [`Store::awaited_runs`] has found.
+#[derive(Debug, Default)]
+pub struct Awaited {
+    /// The runs.
+    pub runs: Vec<AwaitedRun>,
+    /// Those that hold what a run must not, by number: the others do not wait for them.
+    pub unread: Vec<(i64, StoreError)>,
+}
+
 impl Store {
-    /// At most `limit` runs of a cluster, in its studies, with changes since their verdict, oldest first; with
-    /// `unheard` also those in flight without any change.
+    /// At most `limit` runs of a cluster but for those `except`, in its studies, with changes since their
+    /// verdict, oldest first; with `unheard` also those in flight without any change.
     pub async fn awaited_runs(
         &self,
         cluster: &str,
         unheard: bool,
         limit: i64,
-    ) -> Result<Vec<AwaitedRun>, StoreError> {
+        except: &[i64],
+    ) -> Result<Awaited, StoreError> {
         const NAME: &str = "awaited_runs";
         let rows = sqlx::query!(
             r#"select id, epoch_id, cluster, job_id, restart_count, uid, node, request, state, released, changes, dirty, missing,
                       elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
-                      parametrization as "parametrization: Json<Parametrization>",
+                      parametrization,
                       (select e.objective from epochs e where e.id = runs.epoch_id) as "objective!",
                       finished_at is not null as "reported!",
                       (listed_at is not null or outcome is not null) as "listed!",
@@ -104,22 +114,25 @@ impl Store {
                       extract(epoch from now() - outcome_at)::double precision as outcome_age
                from runs
                where cluster = $1 and (changes > judged_changes or (state = 'in_flight' and $2))
-                 and trimmed_at is null
+                 and trimmed_at is null and id <> all($4)
                  -- A service that knew one cluster put another's runs into its studies. They count nowhere.
                  and exists (select from epochs e join studies s on s.id = e.study_id
                              where e.id = runs.epoch_id and e.removed_at is null and coalesce(s.cluster, $1) = $1)
                order by id limit $3"#,
             cluster,
             unheard,
-            limit
+            limit,
+            except
         )
         .fetch_all(&self.pool)
         .await
         .named(NAME)?;
         let epochs: Vec<i64> = rows.iter().map(|row| row.epoch_id).collect();
         let defaults = self.defaults(NAME, &epochs).await?;
-        rows.into_iter()
-            .map(|row| {
+        let mut awaited = Awaited::default();
+        for row in rows {
+            let run_id = row.id;
+            let read = || {
                 Ok(AwaitedRun {
                     run_id: row.id,
                     epoch_id: row.epoch_id,
@@ -130,7 +143,9 @@ impl Store {
                     },
                     uid: number(NAME, row.uid)?,
                     node: row.node,
-                    launched: row.parametrization.0,
+                    launched: Parametrization::deserialize(&row.parametrization).map_err(
+                        |error| StoreError::invariant(NAME, format!("a parametrization: {error}")),
+                    )?,
                     objective: objective(NAME, &row.objective)?,
                     default: defaults.get(&row.epoch_id).cloned().unwrap_or_default(),
                     listed: row.listed,
@@ -162,8 +177,13 @@ impl Store {
                     reported_age: row.reported_age,
                     outcome_age: row.outcome_age,
                 })
-            })
-            .collect()
+            };
+            match read() {
+                Ok(run) => awaited.runs.push(run),
+                Err(error) => awaited.unread.push((run_id, error)),
+            }
+        }
+        Ok(awaited)
     }
 
     /// The default of each epoch's space. Many runs share an epoch.

@@ -222,6 +222,15 @@ impl StoreError {
         }
     }
 
+    /// Whether it is an affair of what was asked for, and of nothing else: another study, run or job
+    /// may go well just now.
+    #[must_use]
+    pub fn is_of_the_data(&self) -> bool {
+        !self.is_outage()
+            && !self.is_transient()
+            && !matches!(self, Self::Busy { .. } | Self::Outdated { .. })
+    }
+
     pub(crate) fn invariant(transaction: &'static str, problem: impl Into<String>) -> Self {
         Self::Invariant {
             transaction,

@@ -226,19 +226,83 @@ impl Store {
     /// An order, though it be over. `None`: there is none of this number.
     pub async fn order_of(&self, order_id: i64) -> Result<Option<OrderRow>, StoreError> {
         let everyone = Visible::of(None, None);
-        let mut found = self.listed("order_of", &everyone, Some(order_id)).await?;
+        let which = Which::Number(order_id);
+        let mut found = self.listed("order_of", &everyone, which).await?;
         Ok(found.pop())
     }
 
-    /// The orders in force, oldest first; of an owner those that are about all of their studies or
-    /// some, those for everyone among them; and those about one study of others that is visible.
+    /// At most `limit` of the orders in force after the one of a number, oldest first; of an owner those
+    /// that are about all of their studies or some, those for everyone among them; and those about one
+    /// study of others that is visible.
     pub async fn orders(
         &self,
         owner_uid: Option<u32>,
         coordinated: Option<&Coordinated>,
+        after: i64,
+        limit: i64,
     ) -> Result<Vec<OrderRow>, StoreError> {
         let visible = Visible::of(owner_uid, coordinated);
-        self.listed("orders", &visible, None).await
+        let which = Which::InForce { after, limit };
+        self.listed("orders", &visible, which).await
+    }
+
+    /// The order of a kind that is in force for a scope. Of one study it is the same order whether its
+    /// owner gave it or an admin did.
+    pub async fn order_in_force(
+        &self,
+        scope: &Scope,
+        kind: &str,
+    ) -> Result<Option<OrderRow>, StoreError> {
+        const NAME: &str = "order_in_force";
+        let order_id = sqlx::query_scalar!(
+            "select id from orders
+             where ended_at is null and (until is null or until > now())
+               and kind = $1 and coalesce(study_id, 0) = coalesce($2::bigint, 0)
+               and ($2 is not null
+                    or (coalesce(owner_uid, -1) = coalesce($3::bigint, -1)
+                        and coalesce(application, '') = coalesce($4::text, '')
+                        and coalesce(accelerator, '') = coalesce($5::text, '')
+                        and coalesce(cluster, '') = coalesce($6::text, '')))
+             order by id limit 1",
+            kind,
+            scope.study_id,
+            scope.owner_uid.map(i64::from),
+            scope.application,
+            scope.accelerator,
+            scope.cluster
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .named(NAME)?;
+        match order_id {
+            Some(order_id) => self.order_of(order_id).await,
+            None => Ok(None),
+        }
+    }
+
+    /// How many orders of a user's are in force.
+    pub async fn orders_by(&self, uid: u32) -> Result<u64, StoreError> {
+        const NAME: &str = "orders_by";
+        let orders = sqlx::query_scalar!(
+            r#"select count(*) as "orders!" from orders
+               where uid = $1 and ended_at is null and (until is null or until > now())"#,
+            i64::from(uid)
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named(NAME)?;
+        number(NAME, orders)
+    }
+
+    /// Ends the orders whose time is over, so that what is in force is found without them.
+    pub async fn end_overdue_orders(&self) -> Result<u64, StoreError> {
+        let ended = sqlx::query!(
+            "update orders set ended_at = until where ended_at is null and until <= now()"
+        )
+        .execute(&self.pool)
+        .await
+        .named("end_overdue_orders")?;
+        Ok(ended.rows_affected())
     }
 
     /// The orders in force that are visible, or one whether it is in force or not.
@@ -246,8 +310,12 @@ impl Store {
         &self,
         name: &'static str,
         visible: &Visible,
-        order_id: Option<i64>,
+        which: Which,
     ) -> Result<Vec<OrderRow>, StoreError> {
+        let (order_id, after, limit) = match which {
+            Which::Number(order_id) => (Some(order_id), 0, 1),
+            Which::InForce { after, limit } => (None, after, limit),
+        };
         let rows = sqlx::query!(
             r#"select o.id, o.kind, o.study_id, o.owner_uid, o.application, o.accelerator, o.cluster,
                       o.pinned as "pinned: Json<Values>", o.uid, o.why,
@@ -259,17 +327,20 @@ impl Store {
                from orders o
                left join studies s on s.id = o.study_id left join applications a on a.id = s.application_id
                left join study_accounts c on c.study_id = s.id
-               where (o.id = $6 or ($6 is null and o.ended_at is null and (o.until is null or o.until > now())))
+               where (o.id = $6 or ($6 is null and o.id > $7 and o.ended_at is null
+                                    and (o.until is null or o.until > now())))
                  and ($2::bigint[] is null or coalesce(o.owner_uid, a.owner_uid, $1) = $1
                       or (c.cluster, a.owner_uid, c.account)
                          in (select * from unnest($3::text[], $4::bigint[], $5::text[])))
-               order by o.id"#,
+               order by o.id limit $8"#,
             visible.own,
             visible.owners.as_deref(),
             &visible.clusters,
             &visible.members,
             &visible.accounts,
-            order_id
+            order_id,
+            after,
+            limit
         )
         .fetch_all(&self.pool)
         .await
@@ -298,6 +369,13 @@ impl Store {
     }
 }
 
+/// Which orders to list.
+#[derive(Clone, Copy)]
+enum Which {
+    Number(i64),
+    InForce { after: i64, limit: i64 },
+}
+
 /// Orders are written one after the other, and read meanwhile.
 pub(crate) async fn lock_orders(
     connection: &mut PgConnection,
@@ -318,9 +396,11 @@ async fn end(
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
         "update orders set ended_at = now()
-         where ended_at is null and kind = $1 and study_id is not distinct from $2
-           and owner_uid is not distinct from $3 and application is not distinct from $4
-           and accelerator is not distinct from $5 and cluster is not distinct from $6
+         where ended_at is null and kind = $1 and coalesce(study_id, 0) = coalesce($2::bigint, 0)
+           and coalesce(owner_uid, -1) = coalesce($3::bigint, -1)
+           and coalesce(application, '') = coalesce($4::text, '')
+           and coalesce(accelerator, '') = coalesce($5::text, '')
+           and coalesce(cluster, '') = coalesce($6::text, '')
          returning id",
         kind,
         scope.study_id,
@@ -370,7 +450,8 @@ pub(crate) async fn take_back(
     replaced: Option<i64>,
 ) -> Result<bool, StoreError> {
     let ended = sqlx::query!(
-        "update orders set ended_at = now() where id = $1 and ended_at is null",
+        "update orders set ended_at = now()
+         where id = $1 and ended_at is null and (until is null or until > now())",
         order_id
     )
     .execute(&mut *connection)
@@ -394,11 +475,11 @@ pub(crate) async fn put_back(
     let revived = sqlx::query!(
         "update orders o set ended_at = null where o.id = $1 and not exists
              (select from orders other where other.ended_at is null and other.kind = o.kind
-              and other.study_id is not distinct from o.study_id
-              and other.owner_uid is not distinct from o.owner_uid
-              and other.application is not distinct from o.application
-              and other.accelerator is not distinct from o.accelerator
-              and other.cluster is not distinct from o.cluster)",
+              and coalesce(other.study_id, 0) = coalesce(o.study_id, 0)
+              and coalesce(other.owner_uid, -1) = coalesce(o.owner_uid, -1)
+              and coalesce(other.application, '') = coalesce(o.application, '')
+              and coalesce(other.accelerator, '') = coalesce(o.accelerator, '')
+              and coalesce(other.cluster, '') = coalesce(o.cluster, ''))",
         order_id
     )
     .execute(connection)

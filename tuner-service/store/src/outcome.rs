@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use crate::accounts;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::word;
+use crate::records::{number, word};
 use matching::{OutcomeRecord, RunAt, Truth, claims, truth};
 
 /// Where an outcome record is from, the least reliable first.
@@ -28,8 +28,17 @@ pub enum Source {
 
 words!(Source, "source", Squeue => "squeue", Sacct => "sacct", Jobcomp => "jobcomp");
 
+/// What [`Store::claim_outcomes`] did.
+#[derive(Debug, Default)]
+pub struct Claimed {
+    /// How many jobs had records to join.
+    pub jobs: usize,
+    /// The jobs whose records cannot be joined, with why.
+    pub failed: Vec<(u32, StoreError)>,
+}
+
 /// What [`Store::record_outcomes`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// New records.
     pub stored: u64,
@@ -41,22 +50,50 @@ pub struct Recorded {
 const JOBS_AT_ONCE: i64 = 1000;
 
 impl Store {
-    /// Stores records, each once, and joins them to their runs. One without a run waits for it.
+    /// Stores records, each once, and joins them to their runs. One without a run waits for it. Where the
+    /// records of some job cannot be joined, the others are; those wait like records without a run.
     pub async fn record_outcomes(
         &self,
         source: Source,
         cluster: &str,
         records: &[Outcome],
     ) -> Result<Recorded, StoreError> {
-        const NAME: &str = "record_outcomes";
         // One lock order: two deliveries of the same records cannot deadlock.
         let mut records: Vec<&Outcome> = records.iter().collect();
         records.sort_by_key(|record| (record.job_id, record.started_at, record.ended_at));
+        match self.record(source, cluster, &records, true).await {
+            Err(error) if error.is_of_the_data() => {}
+            all => return all,
+        }
+        let mut recorded = Recorded::default();
+        for of_job in records.chunk_by(|one, other| one.job_id == other.job_id) {
+            let one = match self.record(source, cluster, of_job, true).await {
+                Err(error) if error.is_of_the_data() => {
+                    self.record(source, cluster, of_job, false).await?
+                }
+                one => one?,
+            };
+            recorded.stored += one.stored;
+            recorded.duplicates += one.duplicates;
+        }
+        Ok(recorded)
+    }
+
+    async fn record(
+        &self,
+        source: Source,
+        cluster: &str,
+        records: &[&Outcome],
+        joins: bool,
+    ) -> Result<Recorded, StoreError> {
+        const NAME: &str = "record_outcomes";
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
-        let mut jobs = insert(&mut transaction, NAME, source, cluster, &records).await?;
+        let mut jobs = insert(&mut transaction, NAME, source, cluster, records).await?;
         let stored = jobs.len() as u64;
         jobs.dedup();
-        join(&mut transaction, NAME, cluster, &jobs).await?;
+        if joins {
+            join(&mut transaction, NAME, cluster, &jobs).await?;
+        }
         transaction.commit().await.named(NAME)?;
         Ok(Recorded {
             stored,
@@ -64,25 +101,58 @@ impl Store {
         })
     }
 
-    /// Joins records that came before their runs to runs without a verdict. Returns the job count.
-    pub async fn claim_outcomes(&self, cluster: &str) -> Result<usize, StoreError> {
+    /// Joins records that came before their runs to runs without a verdict, but for those of the jobs
+    /// `except`. The jobs whose records cannot be joined are told, and hold up no other.
+    pub async fn claim_outcomes(
+        &self,
+        cluster: &str,
+        except: &[i64],
+    ) -> Result<Claimed, StoreError> {
         const NAME: &str = "claim_outcomes";
-        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         let jobs = sqlx::query_scalar!(
             "select distinct r.job_id from runs r
              where r.cluster = $1 and (r.state = 'in_flight' or r.changes > r.judged_changes)
+               and r.job_id <> all($3)
                and exists (select from outcomes o where o.cluster = r.cluster and o.job_id = r.job_id
                            and o.run_id is null)
              order by r.job_id limit $2",
             cluster,
-            JOBS_AT_ONCE
+            JOBS_AT_ONCE,
+            except
         )
-        .fetch_all(&mut *transaction)
+        .fetch_all(&self.pool)
         .await
         .named(NAME)?;
-        join(&mut transaction, NAME, cluster, &jobs).await?;
-        transaction.commit().await.named(NAME)?;
-        Ok(jobs.len())
+        match self.claim(cluster, &jobs).await {
+            Err(error) if error.is_of_the_data() => {}
+            all => {
+                return all.map(|()| Claimed {
+                    jobs: jobs.len(),
+                    failed: Vec::new(),
+                });
+            }
+        }
+        let mut claimed = Claimed::default();
+        for job in jobs {
+            match self.claim(cluster, &[job]).await {
+                Ok(()) => claimed.jobs += 1,
+                Err(error) if error.is_of_the_data() => {
+                    claimed.failed.push((number(NAME, job)?, error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(claimed)
+    }
+
+    async fn claim(&self, cluster: &str, jobs: &[i64]) -> Result<(), StoreError> {
+        const NAME: &str = "claim_outcomes";
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
+        join(&mut transaction, NAME, cluster, jobs).await?;
+        transaction.commit().await.named(NAME)
     }
 
     /// Deletes records that have met no run for that long. Returns how many.
@@ -220,9 +290,10 @@ async fn runs_of(
         // Nodes' clocks agree with slurmctld's (MUNGE demands it); the database's may have jumped.
         r#"select id, job_id, restart_count, unstarted, outcome, outcome_source, suspended, limit_seconds,
                   trimmed_at is not null as "is_trimmed!",
-                  (extract(epoch from coalesce(
-                       (select min((body ->> 'prolog_at')::timestamptz) from reports where run_id = runs.id),
-                       started_at)) * 1000000)::bigint as "started_at!"
+                  -- As text: one that is no time would end the statement for all jobs.
+                  array(select body ->> 'prolog_at' from reports
+                        where run_id = runs.id and body ? 'prolog_at') as "prologs!",
+                  (extract(epoch from started_at) * 1000000)::bigint as "started_at!"
            from runs where cluster = $1 and job_id = any($2) order by id for no key update"#,
         cluster,
         jobs
@@ -244,7 +315,7 @@ async fn runs_of(
         let at = RunAt {
             run_id: row.id,
             restart_count: row.restart_count,
-            started_at: row.started_at,
+            started_at: earliest(&row.prologs).unwrap_or(row.started_at),
             unstarted: row.unstarted,
         };
         runs.entry(row.job_id).or_default().push(RunNow {
@@ -254,6 +325,16 @@ async fn runs_of(
         });
     }
     Ok(runs)
+}
+
+/// The earliest prolog that nodes tell of, in microseconds since Unix' epoch. What is no time, or a time
+/// that no clock shows, says nothing.
+fn earliest(prologs: &[String]) -> Option<i64> {
+    let times = prologs
+        .iter()
+        .filter_map(|text| text.parse::<Timestamp>().ok());
+    let times = times.map(Timestamp::as_microsecond);
+    times.filter(|at| *at >= 0).min()
 }
 
 async fn records_of(

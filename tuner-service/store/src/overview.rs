@@ -36,7 +36,7 @@ impl Store {
         .named(NAME)?;
         let findings = sqlx::query!(
             r#"select f->>'kind' as "kind!", count(*) as "findings!"
-               from studies, jsonb_array_elements(assessment->'findings') f
+               from studies, jsonb_path_query(assessment, '$.findings[*]') f
                group by 1 order by 1"#
         )
         .fetch_all(&mut *snapshot)

@@ -45,6 +45,18 @@ impl Row {
     }
 }
 
+/// What [`Store::remove_changes`] has removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovedChanges {
+    /// Lines of the audit.
+    pub lines: u64,
+    /// Orders that had ended.
+    pub orders: u64,
+}
+
+/// Lines of the audit in a batch.
+const CHANGES: i32 = 1000;
+
 impl Store {
     /// What would be removed of what is older than so many days. It reads all of it, and takes up to
     /// 20 s.
@@ -122,6 +134,26 @@ impl Store {
         .named(NAME)?;
         transaction.commit().await.named(NAME)?;
         Ok((row.removed(NAME)?, row.more))
+    }
+
+    /// Removes one batch of the audit's lines that are older than so many days, and of the ended orders of
+    /// which no line is left. The second is whether there may be more.
+    pub async fn remove_changes(&self, days: u32) -> Result<(RemovedChanges, bool), StoreError> {
+        const NAME: &str = "remove_changes";
+        let row = sqlx::query!(
+            r#"select lines as "lines!", orders as "orders!", more as "more!"
+               from remove_changes(make_interval(days => $1), $2)"#,
+            days_of(NAME, days)?,
+            CHANGES
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named(NAME)?;
+        let removed = RemovedChanges {
+            lines: number(NAME, row.lines)?,
+            orders: number(NAME, row.orders)?,
+        };
+        Ok((removed, row.more))
     }
 
     /// The latest start of a run that was removed, if any was.

@@ -285,7 +285,7 @@ pub(crate) async fn moment(
         r#"select s.id as study_id, e.id as epoch_id, s.xmin::text as "turn!",
                   concat_ws(' ', e.row_version, e.judgements, pg_postmaster_start_time()) as "version!",
                   s.mixed_accepted_at is not null as "accepts_mixed!",
-                  case when (s.assessment->>'epoch')::int = e.ordinal then s.assessment->'gain' end
+                  case when s.assessment->'epoch' = to_jsonb(e.ordinal) then s.assessment->'gain' end
                       as "gain: Json<Gain>",
                   s.share, case when s.share is not null then s.assessment->'shared'->'gain' end
                       as "shared: Json<Gain>",

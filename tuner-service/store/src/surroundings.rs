@@ -16,7 +16,8 @@ impl Store {
             "insert into surroundings (cluster, slowness, runs)
              select r.cluster,
                     percentile_cont(0.5) within group (order by ln(r.elapsed)
-                        - coalesce((t.measures #>> '{elapsed_seconds,mean}')::double precision, t.log_mean))
+                        - coalesce((jsonb_path_query_first(t.measures, '$.elapsed_seconds.mean ? (@ > -1e300 && @ < 1e300)')
+                                    #>> '{}')::double precision, t.log_mean))
                         * count(*) / (count(*) + 3.0),
                     count(*)
              from runs r

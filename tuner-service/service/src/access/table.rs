@@ -180,7 +180,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     post("/v1/studies/{study_id}/objective", CHANGE, NOBODY),
     post("/v1/studies/{study_id}/warm-start", CHANGE, NOBODY),
     post("/v1/studies/{study_id}/accept", CHANGE, NOBODY),
-    get("/v1/orders", READ, NOBODY),
+    get("/v1/orders", READ, NOBODY).listing(),
     post("/v1/orders", CHANGE, NOBODY),
     post("/v1/orders/end", CHANGE, NOBODY),
     get("/v1/audit", READ, NOBODY).listing(),
@@ -228,7 +228,7 @@ impl Endpoint {
     }
 
     /// Whether it changes what studies do: what admins change.
-    fn steers(&self) -> bool {
+    pub(crate) fn steers(&self) -> bool {
         self.method == Method::POST && self.grants.iter().any(|(role, _)| *role == Admin)
     }
 

@@ -1,14 +1,16 @@
 //! What handlers are given: parts of a request that could be read, and who asks.
 
-use axum::Extension;
 use axum::extract::rejection::ExtensionRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
+use axum::{Extension, Json};
+use io_autotune_protocol::bounds::Bounded;
+use serde::de::DeserializeOwned;
 
 use super::ApiError;
 use super::deciding::Asker;
 
-/// What cannot be read is refused in the API's form.
+/// What cannot be read, or holds what it must not, is refused in the API's form.
 pub(super) struct Checked<E>(pub(super) E);
 
 impl<S, E> FromRequestParts<S> for Checked<E>
@@ -31,16 +33,13 @@ where
     }
 }
 
-impl<S, E> FromRequest<S> for Checked<E>
-where
-    S: Send + Sync,
-    E: FromRequest<S>,
-    ApiError: From<E::Rejection>,
-{
+impl<S: Send + Sync, T: Bounded + DeserializeOwned> FromRequest<S> for Checked<Json<T>> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        Ok(Self(E::from_request(request, state).await?))
+        let Json(body) = Json::<T>::from_request(request, state).await?;
+        body.check()?;
+        Ok(Self(Json(body)))
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) async fn doctor(
         caches(&service).await,
         stuck(&service).await,
         unclaimed(&service).await,
+        service.apart.check(),
     ];
     for cluster in &*service.clusters {
         let of_cluster = of(cluster).await.into_iter();

@@ -7,7 +7,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use io_autotune_catalogue::LookupError;
 use io_autotune_engine::SpaceError;
-use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError, shown};
+use io_autotune_protocol::bounds::OutOfBounds;
+use io_autotune_protocol::{ErrorBody, ErrorDetail, shown};
 use io_autotune_store::StoreError;
 
 use crate::quota::AskAgain;
@@ -44,6 +45,18 @@ impl ApiError {
                 format!("you have asked too much at once; ask again in {seconds} s"),
             )
         }
+    }
+
+    /// A user has changed as much in a day as a user may.
+    pub(crate) fn too_many_changes(most: u64) -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too_many_changes",
+            format!(
+                "you have changed {most} things within a day, the most of a user ([users] changes_per_day in \
+                 service.toml): each is kept in the audit; ask again later, or an admin"
+            ),
+        )
     }
 
     pub(crate) fn unavailable(code: &'static str, message: &str) -> Self {
@@ -177,8 +190,8 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<RequestError> for ApiError {
-    fn from(error: RequestError) -> Self {
+impl From<OutOfBounds> for ApiError {
+    fn from(error: OutOfBounds) -> Self {
         Self::bad_request(error.to_string())
     }
 }

@@ -43,6 +43,7 @@ pub(crate) use self::report::ReportConfig;
 pub(crate) use self::signing::{CREDENTIAL_CALLS, LONG_BODIES, USERS_CREDENTIAL_CALLS};
 use crate::access::Access;
 use crate::admission::Admissions;
+use crate::apart::Apart;
 use crate::clock::Clock;
 use crate::decide::Snapshot;
 use crate::door::Door;
@@ -93,6 +94,8 @@ pub(crate) struct Service {
     pub(crate) admissions: Arc<Admissions<Snapshot>>,
     /// What nodes have said of themselves.
     pub(crate) hosts: Arc<Hosts>,
+    /// What the sweeps could not do.
+    pub(crate) apart: Arc<Apart>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,

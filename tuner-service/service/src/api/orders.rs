@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
-    Affected, ErrorBody, OrderAnswer, OrderKind, OrderRequest, OrderScope, OrderSummary, is_name,
+    Affected, ErrorBody, ORDERS_PAGE, OrderAnswer, OrderKind, OrderRequest, OrderScope,
+    OrderSummary,
 };
 use io_autotune_store::{
     Audit, Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
 };
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::checked::Checked;
 use super::deciding::{Asker, differences, is_own, told};
@@ -24,16 +28,33 @@ use crate::reader::Reader;
 /// within seconds.
 const LISTED: usize = 1000;
 
-/// The orders in force: those that are about studies that the caller sees, or all for who may read them.
-#[utoipa::path(get, path = "/v1/orders", responses((status = 200, body = Vec<OrderSummary>)))]
+/// Which page of the orders in force.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OrdersQuery {
+    /// Only those after this order, the last one of the page that is known.
+    after: Option<i64>,
+    /// The first so many (100 unless said, and at the most).
+    limit: Option<u32>,
+}
+
+/// The orders in force, a page of them, oldest first: those that are about studies that the caller sees, or all for who may read them.
+#[utoipa::path(get, path = "/v1/orders", params(OrdersQuery), responses((status = 200, body = Vec<OrderSummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     asker: Asker,
+    Checked(Query(OrdersQuery { after, limit })): Checked<Query<OrdersQuery>>,
 ) -> Result<Json<Vec<OrderSummary>>, ApiError> {
     let seen = service.access.seen(asker.reader);
+    let limit = limit.unwrap_or(ORDERS_PAGE).min(ORDERS_PAGE);
     let orders = service
         .store
-        .orders(seen.owner_uid, seen.coordinated.as_ref())
+        .orders(
+            seen.owner_uid,
+            seen.coordinated.as_ref(),
+            after.unwrap_or_default(),
+            i64::from(limit),
+        )
         .await?;
     // Of an order for one study it is not known here whose that is: it is told with the study.
     let shown = orders.into_iter().map(|order| OrderSummary {
@@ -46,7 +67,7 @@ pub(super) async fn list(
 /// Orders. An order of the same kind and scope ends.
 #[utoipa::path(post, path = "/v1/orders", request_body = OrderRequest, responses(
     (status = 200, body = OrderAnswer), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-    (status = 422, body = ErrorBody)))]
+    (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn order(
     State(service): State<Arc<Service>>,
     asker: Asker,
@@ -73,16 +94,24 @@ pub(super) async fn order(
             return Err(ApiError::bad_request("only a pin has values".into()));
         }
     };
-    let in_force = service.store.orders(scope.owner_uid, None).await?;
-    let mut replaced = in_force.iter();
-    let scope = match replaced.find(|order| is_of(order, &scope, directive.kind())) {
-        Some(replaced) => {
-            may_end(asker.reader, asker.caller, &Given::of(replaced))?;
-            replaced.scope.clone()
-        }
-        None => scope,
-    };
+    // First of all: of a study that is not theirs nobody learns what is ordered.
     let found = Found::of(&service, &scope).await?;
+    let scope = match service
+        .store
+        .order_in_force(&scope, directive.kind())
+        .await?
+    {
+        Some(replaced) => {
+            may_end(asker.reader, asker.caller, &Given::of(&replaced))?;
+            replaced.scope
+        }
+        None => {
+            if !body.dry_run {
+                has_room(&service, asker).await?;
+            }
+            scope
+        }
+    };
     let mut studies = Vec::with_capacity(found.rows.len());
     let mut unfit = None;
     for row in &found.rows {
@@ -156,14 +185,13 @@ pub(super) async fn end(
         OrderKind::Off => "off",
     };
     let found = Found::of(&service, &scope).await?;
-    let in_force = service.store.orders(scope.owner_uid, None).await?;
-    let ended = in_force.iter().find(|order| is_of(order, &scope, kind));
+    let ended = service.store.order_in_force(&scope, kind).await?;
     let ended = ended.ok_or_else(|| {
         ApiError::conflict(format!(
             "no {kind} of this scope is in force; `io-autotune orders` lists what is"
         ))
     })?;
-    may_end(asker.reader, asker.caller, &Given::of(ended))?;
+    may_end(asker.reader, asker.caller, &Given::of(&ended))?;
     let scope = &ended.scope;
     let mut before = Vec::with_capacity(found.rows.len());
     for row in &found.rows {
@@ -207,13 +235,21 @@ pub(super) async fn end(
     }))
 }
 
-/// Of one study it is the same order whether its owner gave it or an admin did.
-fn is_of(order: &OrderRow, scope: &Scope, kind: &str) -> bool {
-    let is_same = match scope.study_id {
-        Some(_) => order.scope.study_id == scope.study_id,
-        None => order.scope == *scope,
-    };
-    is_same && order.directive.kind() == kind
+/// Errs where a user has as many orders in force as a user may have. A site's admins give as many as the
+/// site needs.
+async fn has_room(service: &Service, asker: Asker) -> Result<(), ApiError> {
+    let most = service.quotas.orders();
+    if asker.reader == Reader::Admin || service.store.orders_by(asker.caller.uid).await? < most {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        StatusCode::CONFLICT,
+        "too_many_orders",
+        format!(
+            "you have {most} orders in force, the most of a user ([users] orders in service.toml): end some that you \
+             do not need any more; `io-autotune orders` lists them"
+        ),
+    ))
 }
 
 /// Who gave an order, and of what.
@@ -310,11 +346,6 @@ async fn scope(service: &Service, reader: Reader, asked: OrderScope) -> Result<S
     let owner_uid = owner_uid.ok_or_else(|| {
         ApiError::forbidden("only admins steer the studies of others: leave the user out")
     })?;
-    if let Some(name) = asked.application.as_ref().filter(|name| !is_name(name)) {
-        return Err(ApiError::bad_request(format!(
-            "{name:?} is no application's name"
-        )));
-    }
     Ok(Scope {
         study_id: asked.study,
         owner_uid,

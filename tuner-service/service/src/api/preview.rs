@@ -32,7 +32,6 @@ pub(super) async fn preview(
     Extension(caller): Extension<Caller>,
     Checked(Json(PreviewRequest { request })): Checked<Json<PreviewRequest>>,
 ) -> Result<Json<PreviewAnswer>, ApiError> {
-    request.validate()?;
     // It is not known which cluster the job will be of.
     if service
         .clusters

@@ -1,6 +1,6 @@
 //! Runs: start, finish, history, explain.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +8,11 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::{Accelerator, canonical_name};
 use io_autotune_engine::{Choice, History, Phase};
-use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::signature::Nonce;
 use io_autotune_protocol::{
     BegunFrom, Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer,
-    FinishRequest, Job, NamedStudy, OnlineRecord, OverAnswer, OverRequest, RUNS_PAGE, Replay,
-    Request, RunDetail, RunState, RunSummary, StartAnswer, StartRequest, is_directive_name,
+    FinishRequest, Job, NamedStudy, OverAnswer, OverRequest, RUNS_PAGE, Replay, Request, RunDetail,
+    RunState, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -65,8 +64,6 @@ pub(super) async fn start(
     if !before_nodes {
         is_there(cluster, caller, &job.node)?;
     }
-    request.validate()?;
-    validate(&job)?;
     if let Some(state) = node_state
         && !before_nodes
     {
@@ -232,14 +229,6 @@ pub(super) async fn directives(
         directives,
     } = request;
     service.cluster(&cluster)?;
-    let kept = &directives.kept;
-    if kept.len() > DirectivesRequest::MOST || !kept.iter().all(|name| is_directive_name(name)) {
-        return Err(ApiError::bad_request(format!(
-            "directives.kept has {} names: at most {} are taken, of letters, digits, '-' and '_'",
-            kept.len(),
-            DirectivesRequest::MOST
-        )));
-    }
     let key = JobKey {
         cluster,
         job_id,
@@ -267,9 +256,6 @@ pub(super) async fn finish(
 ) -> Result<Json<FinishAnswer>, ApiError> {
     let cluster = service.cluster(&finish.job.cluster)?;
     is_there(cluster, caller, &finish.job.node)?;
-    finish.request.validate()?;
-    validate(&finish.job)?;
-    validate_report(&finish)?;
     // For a run without a start; and the report is stored, where no comment belongs.
     finish.request = service.resolved(finish.request);
     let accelerator = finish.request.accelerator.as_deref();
@@ -345,8 +331,6 @@ pub(super) async fn finish(
 /// A launch is over when its outcome is known for so long: the outcome may precede the epilog.
 const OVER_FOR: Duration = Duration::from_secs(60);
 
-const RUNS_AT_ONCE: usize = 10_000;
-
 /// Says which runs are over, so that a node can report what launches have left of which no epilog has spoken.
 #[utoipa::path(post, path = "/v1/runs/over", request_body = OverRequest, responses(
     (status = 200, body = OverAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -354,12 +338,6 @@ pub(super) async fn over(
     State(service): State<Arc<Service>>,
     Checked(Json(OverRequest { runs })): Checked<Json<OverRequest>>,
 ) -> Result<Json<OverAnswer>, ApiError> {
-    if runs.len() > RUNS_AT_ONCE {
-        return Err(ApiError::bad_request(format!(
-            "{} runs were asked about at once: {RUNS_AT_ONCE} at the most",
-            runs.len()
-        )));
-    }
     let over = retried(|| service.store.over(&runs, OVER_FOR)).await?;
     Ok(Json(OverAnswer { over }))
 }
@@ -605,123 +583,6 @@ fn is_there(cluster: &Cluster, caller: Caller, node: &str) -> Result<(), ApiErro
     }
 }
 
-/// The user controls the job's name and environment, though root sends this.
-fn validate(job: &Job) -> Result<(), ApiError> {
-    for (name, value) in [
-        ("job.node", &job.node),
-        ("job.partition", &job.partition),
-        ("job.cpus_per_node", &job.cpus_per_node),
-    ] {
-        plain_name(name, value)?;
-    }
-    // A login name may have blanks and any letters.
-    if let Some(user) = &job.user
-        && (user.is_empty() || user.len() > 256 || user.contains(char::is_control))
-    {
-        return Err(ApiError::bad_request(format!(
-            "job.user = {user:?}: 1 to 256 bytes without control characters are expected"
-        )));
-    }
-    if job.job_id == 0 || job.nodes == 0 || job.restart_count > i32::MAX.cast_unsigned() {
-        return Err(ApiError::bad_request(
-            "job.job_id and job.nodes must be positive, job.restart_count below 2^31".into(),
-        ));
-    }
-    Ok(())
-}
-
-fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
-    let mut seen = HashSet::new();
-    for step in &finish.steps {
-        if step.nodes == 0 || !seen.insert(step.step_id) {
-            return Err(ApiError::bad_request(format!(
-                "step {} has no node or is told twice",
-                step.step_id
-            )));
-        }
-    }
-    if let Some(epilog) = &finish.epilog {
-        for (name, code) in [
-            ("exit_code", &epilog.exit_code),
-            ("derived_exit_code", &epilog.derived_exit_code),
-        ] {
-            if !is_exit_code(code) {
-                return Err(ApiError::bad_request(format!(
-                    "epilog.{name} is {code:?}: an exit code and a signal are expected, such as 0:0"
-                )));
-            }
-        }
-    }
-    if let Some(online) = &finish.online {
-        validate_online(online)?;
-    }
-    validate_measures(&finish.measures)
-}
-
-fn validate_online(online: &OnlineRecord) -> Result<(), ApiError> {
-    for name in &online.levers {
-        plain_name("the name of a lever", name)?;
-    }
-    let levers = online.levers.len();
-    let is_whole = levers <= OnlineRecord::LEVERS
-        && online.entries.len() <= OnlineRecord::ENTRIES
-        && online.began.len() == levers
-        && online
-            .entries
-            .iter()
-            .all(|entry| entry.values.len() == levers);
-    if is_whole {
-        Ok(())
-    } else {
-        Err(ApiError::bad_request(format!(
-            "online has {levers} levers and {} entries: there must be at most {} and {}, and a value of each lever in each entry",
-            online.entries.len(),
-            OnlineRecord::LEVERS,
-            OnlineRecord::ENTRIES
-        )))
-    }
-}
-
-const MOST_MEASURES: usize = 64;
-
-fn validate_measures(measures: &BTreeMap<String, f64>) -> Result<(), ApiError> {
-    if measures.len() > MOST_MEASURES {
-        return Err(ApiError::bad_request(format!(
-            "it has {} measures: there must be at most {MOST_MEASURES}",
-            measures.len()
-        )));
-    }
-    for (name, value) in measures {
-        plain_name("the name of a measure", name)?;
-        if !(value.is_finite() && *value > 0.0 && *value <= LARGEST_MEASURE) {
-            return Err(ApiError::bad_request(format!(
-                "measure {name:?} is {value}: it must be positive, and at most 2^63"
-            )));
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn is_exit_code(text: &str) -> bool {
-    let number = |text: &str| {
-        (1..=10).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    text.split_once(':')
-        .is_some_and(|(code, signal)| number(code) && number(signal))
-}
-
-pub(super) fn plain_name(what: &str, value: &str) -> Result<(), ApiError> {
-    let plain =
-        !value.is_empty() && value.len() <= 256 && value.chars().all(|c| c.is_ascii_graphic());
-    if plain {
-        Ok(())
-    } else {
-        Err(ApiError::bad_request(format!(
-            "{what} = {value:?}: 1 to 256 printable ASCII characters are expected"
-        )))
-    }
-}
-
 fn job_key(job: &Job) -> JobKey {
     JobKey {
         cluster: job.cluster.clone(),
@@ -758,6 +619,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use io_autotune_catalogue::{Rules, SHIPPED};
+    use io_autotune_protocol::bounds::Bounded;
     use io_autotune_protocol::{OutcomesRequest, PinRequest, PreviewRequest, WhyRequest};
 
     use super::*;
@@ -804,12 +666,8 @@ mod tests {
                 "{text}"
             );
         };
-        let checked = |job: &Job, request: &Request| {
-            request.validate().map_err(ApiError::from)?;
-            validate(job)
-        };
         if let Ok(start) = serde_json::from_slice::<StartRequest>(input) {
-            match checked(&start.job, &start.request) {
+            match start.check().map_err(ApiError::from) {
                 Ok(()) => {
                     let request = RULES.resolve(start.request);
                     let study = study_key(&start.job, &request, "romio");
@@ -824,7 +682,7 @@ mod tests {
             }
         }
         if let Ok(finish) = serde_json::from_slice::<FinishRequest>(input) {
-            match checked(&finish.job, &finish.request).and_then(|()| validate_report(&finish)) {
+            match finish.check().map_err(ApiError::from) {
                 Ok(()) => {
                     let run = merge_stored(&as_json(&finish).unwrap());
                     assert!(
@@ -842,8 +700,8 @@ mod tests {
         }
         if let Ok(outcomes) = serde_json::from_slice::<OutcomesRequest>(input) {
             for outcome in &outcomes.outcomes {
-                if let Err(problem) = crate::api::outcomes::validate(outcome) {
-                    assert!(!problem.is_empty());
+                if let Err(problem) = outcome.check() {
+                    assert!(!problem.to_string().is_empty());
                 }
             }
         }
@@ -888,24 +746,5 @@ mod tests {
                 assert!(error.text().len() > 10, "{}", error.text());
             }
         });
-    }
-
-    #[test]
-    fn exit_codes_are_two_numbers() {
-        for good in ["0:0", "0:125", "3:0"] {
-            assert!(is_exit_code(good), "{good}");
-        }
-        for bad in [
-            "",
-            "0",
-            ":",
-            "0:",
-            "-1:0",
-            "0:0:0",
-            "00000000000:0",
-            "0:0\n",
-        ] {
-            assert!(!is_exit_code(bad), "{bad:?}");
-        }
     }
 }

@@ -196,6 +196,12 @@ async fn granted(
     };
     let reader = service.access.reader(caller, endpoint).await;
     let reader = reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))?;
+    if endpoint.steers() && reader != Reader::Admin {
+        let most = service.quotas.changes_per_day();
+        if retried(|| service.store.changes_by(caller.uid)).await? >= most {
+            return Err(ApiError::too_many_changes(most));
+        }
+    }
     let is_looked_up = endpoint.acts_once() && !endpoint.keeps_nonce;
     if !is_looked_up || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
         Ok(reader)

@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use io_autotune_protocol::signature::Nonce;
 use io_autotune_protocol::{
-    ErrorBody, ExportPage, IMPORT_CHUNK, IMPORT_CHUNKS, ImportAnswer, ImportChunk, ImportRequest,
-    ImportStep, ImportedStudy,
+    ErrorBody, ExportPage, IMPORT_CHUNKS, ImportAnswer, ImportChunk, ImportRequest, ImportStep,
+    ImportedStudy,
 };
 use io_autotune_store::{
     Audit, Cursor, EXPORT_VERSION, Import, ImportError, Imported, check_header,
@@ -69,11 +69,6 @@ pub(super) async fn chunk(
     Checked(Json(body)): Checked<Json<ImportChunk>>,
 ) -> Result<Json<ImportAnswer>, ApiError> {
     let upload = checked_name(upload)?;
-    if body.place >= IMPORT_CHUNKS || body.text.len() > IMPORT_CHUNK || body.text.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "a file has at most {IMPORT_CHUNKS} pieces of at most {IMPORT_CHUNK} bytes each: import fewer studies at once"
-        )));
-    }
     if let (0, Some((first, _))) = (body.place, body.text.split_once('\n')) {
         check_header(first).map_err(|why| refused(format!("line 1, header: {why}")))?;
     }

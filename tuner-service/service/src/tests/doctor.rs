@@ -111,7 +111,7 @@ async fn give_database_back(service: &TestService) {
 }
 
 /// What there is to look at.
-const CHECKS: [&str; 17] = [
+const CHECKS: [&str; 18] = [
     "accelerators",
     "accounts and coordinators",
     "caches",
@@ -128,6 +128,7 @@ const CHECKS: [&str; 17] = [
     "rules for applications",
     "runs in flight",
     "schema",
+    "set apart",
     "suspended jobs",
 ];
 

@@ -1,6 +1,7 @@
 //! What is too much, too long or no number: it is refused in clear words, and nothing is lost.
 
 mod bodies;
+mod extremes;
 mod fields;
 mod floods;
 mod lengths;

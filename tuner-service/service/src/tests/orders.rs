@@ -1,6 +1,7 @@
 //! Orders and steerings: who may give, end and undo them, what is refused, and what the next run gets.
 
 mod audit;
+mod bounded;
 mod coordinators;
 mod deciding;
 mod ending;

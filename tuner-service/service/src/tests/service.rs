@@ -26,6 +26,7 @@ use tower::ServiceExt;
 use super::answer::Answer;
 use super::credentials::PlayedCredentials;
 use super::slurm::PlayedSlurm;
+use crate::apart::Apart;
 use crate::assembly::{Assembly, Routers, SiteFiles};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -75,6 +76,7 @@ pub(crate) struct TestService {
     routers: Routers,
     metrics: Router,
     sharing: Arc<Sharing>,
+    apart: Arc<Apart>,
     sweeps: tokio::sync::Mutex<Sweeps>,
     next_job: Arc<AtomicU32>,
 }
@@ -221,7 +223,9 @@ impl TestService {
         let metrics = metrics::router(
             Arc::clone(&assembly.nodes.metrics),
             assembly.users_store.clone(),
+            Arc::clone(&assembly.nodes.apart),
         );
+        let apart = Arc::clone(&assembly.nodes.apart);
         let of_clusters = assembly.reconciliations(&assembly.config.reconciled());
         let (reloading, routers, reconciled) = assembly.reloading();
         Self {
@@ -235,6 +239,7 @@ impl TestService {
             routers,
             metrics,
             sharing,
+            apart,
             sweeps: tokio::sync::Mutex::new(Sweeps {
                 of_clusters,
                 reconciled,
@@ -284,7 +289,7 @@ impl TestService {
 
     /// The sweep that follows the rules of sharing.
     pub(crate) async fn follow_sharing(&self) {
-        self.sharing.sweep(&self.store).await.unwrap();
+        self.sharing.sweep(&self.store, &self.apart).await.unwrap();
     }
 
     /// Asks each cluster's Slurm what the service asks now and then: associations, nodes, hooks.

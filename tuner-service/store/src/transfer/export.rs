@@ -165,9 +165,9 @@ async fn first(connection: &mut PgConnection, study_id: i64) -> Result<ExportPag
                    'through', case when e.evidence ? 'through' then 0 end,
                    'since', case when e.evidence ? 'since' then 0 end)),
                'places', (select jsonb_build_object(
-                   'through', count(*) filter (where r.id <= (e.evidence ->> 'through')::bigint),
-                   'since', count(*) filter (where r.id <= (e.evidence ->> 'since')::bigint),
-                   'drifted', count(*) filter (where r.id <= (e.drift #>> '{drift,since}')::bigint))
+                   'through', count(*) filter (where to_jsonb(r.id) <= e.evidence -> 'through'),
+                   'since', count(*) filter (where to_jsonb(r.id) <= e.evidence -> 'since'),
+                   'drifted', count(*) filter (where to_jsonb(r.id) <= e.drift #> '{drift,since}'))
                    from runs r join epochs own on own.id = r.epoch_id
                    where own.study_id = e.study_id and r.judged_ordinal is not null and own.removed_at is null),
                'removed', case when e.removed_at is not null then jsonb_build_object(

@@ -96,7 +96,7 @@ async fn a_study_is_the_accounts_that_its_latest_run_with_one_was_charged_to() {
     start.job.job_id = 6;
     start.search(&store, point(6)).await;
     assert_eq!(account().await.as_deref(), Some("chemistry"));
-    store.claim_outcomes(CLUSTER).await.unwrap();
+    store.claim_outcomes(CLUSTER, &[]).await.unwrap();
     assert_eq!(account().await.as_deref(), Some("early"));
 }
 
@@ -261,7 +261,7 @@ async fn runs_the_audit_and_orders_are_visible_with_their_study() {
     assert_eq!(audited(None, None).await.len(), 6);
 
     let ordered = async |own, by: Option<Coordinated>| {
-        let orders = store.orders(own, by.as_ref()).await.unwrap();
+        let orders = store.orders(own, by.as_ref(), 0, 100).await.unwrap();
         let orders = orders.into_iter();
         Vec::from_iter(orders.map(|order| (order.scope.study_id, order.scope.owner_uid)))
     };

@@ -155,13 +155,13 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     let run_id = run(&store, 1, &point(3)).await;
     let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
     assert_eq!(store.assessment(study_id).await.unwrap(), None);
-    assert!(store.unassessed(10).await.unwrap().is_empty());
+    assert!(store.unassessed(10, &[]).await.unwrap().is_empty());
     store
         .judge_run(run_id, 2, &counted(point(3)))
         .await
         .unwrap();
     // A verdict of before assessments were kept.
-    let unassessed = store.unassessed(10).await.unwrap();
+    let unassessed = store.unassessed(10, &[]).await.unwrap();
     assert_eq!(unassessed, [study_id]);
 
     let mut assessing = store.assess(study_id).await.unwrap();
@@ -182,7 +182,7 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
         store.assessment(study_id).await.unwrap(),
         Some(said(1, "kept"))
     );
-    assert!(store.unassessed(10).await.unwrap().is_empty());
+    assert!(store.unassessed(10, &[]).await.unwrap().is_empty());
 
     // The next epoch begins with nothing of its own, and knows that of the one before.
     let audit = by(0, "test");

@@ -35,7 +35,11 @@ async fn studies_of(store: &Store, cluster: &str) -> Vec<(i64, String)> {
 }
 
 async fn awaited(store: &Store, cluster: &str) -> Vec<(i64, String)> {
-    let runs = store.awaited_runs(cluster, true, 10).await.unwrap();
+    let runs = store
+        .awaited_runs(cluster, true, 10, &[])
+        .await
+        .unwrap()
+        .runs;
     let runs = runs.into_iter();
     runs.map(|run| (run.run_id, run.job.cluster)).collect()
 }
@@ -276,7 +280,10 @@ async fn an_order_of_a_cluster_is_about_its_studies_alone() {
     let (alpha, beta) = (state(CLUSTER).await.ordered, state(BETA).await.ordered);
     assert_eq!((alpha.off, alpha.frozen), (false, true));
     assert_eq!((beta.off, beta.frozen), (true, true));
-    assert_eq!(store.orders(None, None).await.unwrap()[0].scope, of_beta);
+    assert_eq!(
+        store.orders(None, None, 0, 100).await.unwrap()[0].scope,
+        of_beta
+    );
     assert!(
         store
             .end_order(&Scope::default(), "off", BY)

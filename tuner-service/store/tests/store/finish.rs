@@ -134,7 +134,14 @@ async fn what_the_nodes_of_a_run_report_is_merged_together() {
     let first = only_run(&store).await;
     let mut other = Report::of(1);
     other.applied = Some(point(9));
-    let missing = async || store.awaited_runs(CLUSTER, true, 1).await.unwrap()[0].clone();
+    let missing = async || {
+        store
+            .awaited_runs(CLUSTER, true, 1, &[])
+            .await
+            .unwrap()
+            .runs[0]
+            .clone()
+    };
     for (node, elapsed, is_missing) in [("n2", 12.0, true), ("n3", 11.0, false)] {
         other.node = node.into();
         other.elapsed = Some(elapsed);
@@ -183,7 +190,11 @@ async fn nodes_that_report_at_once_are_all_merged() {
         let done = delivering.join_all().await;
         assert!(done.iter().all(|done| !done.duplicate));
         let run = async || {
-            let runs = store.awaited_runs(CLUSTER, true, 10).await.unwrap();
+            let runs = store
+                .awaited_runs(CLUSTER, true, 10, &[])
+                .await
+                .unwrap()
+                .runs;
             let of_job = |run: &AwaitedRun| run.job.job_id == job_id;
             runs.into_iter().find(of_job).unwrap()
         };

@@ -322,9 +322,10 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
     say(&store, 8, "TIMEOUT").await;
     say(&store, 9, "FAILED").await;
     let waiting: Vec<_> = store
-        .awaited_runs(CLUSTER, false, 10)
+        .awaited_runs(CLUSTER, false, 10, &[])
         .await
         .unwrap()
+        .runs
         .iter()
         .map(|run| (run.job.job_id, run.state.clone()))
         .collect();
@@ -343,9 +344,10 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
     }
     assert!(
         store
-            .awaited_runs(CLUSTER, true, 10)
+            .awaited_runs(CLUSTER, true, 10, &[])
             .await
             .unwrap()
+            .runs
             .is_empty()
     );
 
@@ -446,9 +448,10 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
     }
     let jobs = async |unreported, limit| -> Vec<u32> {
         let runs = store
-            .awaited_runs(CLUSTER, unreported, limit)
+            .awaited_runs(CLUSTER, unreported, limit, &[])
             .await
-            .unwrap();
+            .unwrap()
+            .runs;
         runs.iter().map(|run| run.job.job_id).collect()
     };
     assert_eq!(jobs(true, 10).await, [1, 2, 3, 4]);
@@ -456,9 +459,10 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
     assert_eq!(jobs(false, 1).await, [2]);
 
     let run = store
-        .awaited_runs(CLUSTER, false, 1)
+        .awaited_runs(CLUSTER, false, 1, &[])
         .await
         .unwrap()
+        .runs
         .remove(0);
     assert!(run.reported);
     assert_eq!(
@@ -480,9 +484,10 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
     say(&store, 4, "CANCELLED").await;
     assert_eq!(jobs(false, 10).await, [2, 3, 4]);
     let run = store
-        .awaited_runs(CLUSTER, false, 1)
+        .awaited_runs(CLUSTER, false, 1, &[])
         .await
         .unwrap()
+        .runs
         .remove(0);
     assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
     assert_eq!(run.outcome_source, Some(Source::Squeue));

@@ -258,7 +258,11 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
     );
     // Only what was not judged waits for it.
     let jobs = async |unheard| -> Vec<u32> {
-        let runs = store.awaited_runs(CLUSTER, unheard, 10).await.unwrap();
+        let runs = store
+            .awaited_runs(CLUSTER, unheard, 10, &[])
+            .await
+            .unwrap()
+            .runs;
         runs.iter().map(|run| run.job.job_id).collect()
     };
     assert_eq!(jobs(false).await, [9]);

@@ -93,9 +93,9 @@ async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
     assert_eq!(fitting(&space(), &values(&[("cb_nodes", "9")])), None);
 
     // What 1001 is told of: the order for everyone, and not those of 1000.
-    let seen = store.orders(Some(1001), None).await.unwrap();
+    let seen = store.orders(Some(1001), None, 0, 100).await.unwrap();
     assert_eq!(seen.len(), 1, "{seen:?}");
-    assert_eq!(store.orders(None, None).await.unwrap().len(), 3);
+    assert_eq!(store.orders(None, None, 0, 100).await.unwrap().len(), 3);
 
     let ended = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
     let ended = ended.unwrap();
@@ -140,7 +140,7 @@ async fn what_is_over_is_not_in_force() {
     }
     let then = state(&store, 1000, "ocean").await;
     assert!(!then.ordered.frozen && !then.ordered.off && then.pin.is_none());
-    assert!(store.orders(None, None).await.unwrap().is_empty());
+    assert!(store.orders(None, None, 0, 100).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn what_another_cluster_has_ordered_keeps_nothing_from_being_undone() {
     store.end_order(&one, "freeze", BY).await.unwrap();
     let ended = last(&store).await;
     assert_eq!(store.undo(ended, BY).await.unwrap(), Undone::Done);
-    assert_eq!(store.orders(None, None).await.unwrap().len(), 2);
+    assert_eq!(store.orders(None, None, 0, 100).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_pin_an_unpin_and_an_order_are_undone_once_and_only_as_they_were_left(
         .await
         .unwrap();
     assert_eq!(
-        store.orders(None, None).await.unwrap().len(),
+        store.orders(None, None, 0, 100).await.unwrap().len(),
         1,
         "one replaces the other"
     );
@@ -218,7 +218,7 @@ async fn a_pin_an_unpin_and_an_order_are_undone_once_and_only_as_they_were_left(
         store.undo(last(&store).await, BY).await.unwrap(),
         Undone::Done
     );
-    let left = store.orders(None, None).await.unwrap();
+    let left = store.orders(None, None, 0, 100).await.unwrap();
     assert_eq!((left.len(), left[0].until), (1, None));
     store.end_order(&everyone, "freeze", BY).await.unwrap();
     let ended = last(&store).await;

@@ -43,7 +43,11 @@ async fn awaited(store: &Store, job_id: u32, restart_count: u32) -> AwaitedRun {
         job_id,
         restart_count,
     };
-    let runs = store.awaited_runs(CLUSTER, true, 100).await.unwrap();
+    let runs = store
+        .awaited_runs(CLUSTER, true, 100, &[])
+        .await
+        .unwrap()
+        .runs;
     runs.into_iter().find(|run| run.job == key).unwrap()
 }
 
@@ -187,18 +191,18 @@ async fn a_word_that_meets_no_run_waits_for_one_and_not_for_ever() {
         &[interval(8, "COMPLETED", from, 90)],
     )
     .await;
-    assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
+    assert_eq!(store.claim_outcomes(CLUSTER, &[]).await.unwrap().jobs, 0);
     assert_eq!(store.unclaimed_outcomes().await.unwrap(), 2);
 
     // The node could not reach the service before now.
     Report::of(7).deliver(&store).await.unwrap();
     assert_eq!(awaited(&store, 7, 0).await.outcome, None);
-    assert_eq!(store.claim_outcomes("beta").await.unwrap(), 0);
-    assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 1);
+    assert_eq!(store.claim_outcomes("beta", &[]).await.unwrap().jobs, 0);
+    assert_eq!(store.claim_outcomes(CLUSTER, &[]).await.unwrap().jobs, 1);
     let run = awaited(&store, 7, 0).await;
     assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
     assert_eq!(run.changes, 2);
-    assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
+    assert_eq!(store.claim_outcomes(CLUSTER, &[]).await.unwrap().jobs, 0);
 
     let forgotten = store.forget_unclaimed(Duration::from_secs(3600)).await;
     assert_eq!(forgotten.unwrap(), 0);
@@ -224,7 +228,11 @@ async fn an_outcome_from_before_words_were_kept_stands_until_there_is_one() {
     other.restart_count = Some(1);
     record(&store, Source::Squeue, &[other]).await;
     let outcome = async || {
-        let runs = store.awaited_runs(CLUSTER, true, 1).await.unwrap();
+        let runs = store
+            .awaited_runs(CLUSTER, true, 1, &[])
+            .await
+            .unwrap()
+            .runs;
         runs[0].outcome.clone().unwrap()
     };
     assert_eq!(outcome().await, "COMPLETED");
@@ -305,7 +313,11 @@ async fn that_a_job_was_listed_is_remembered() {
         run_ids.push(run.search(&store, point(4)).await.run_id);
     }
     let listed = async || {
-        let awaited = store.awaited_runs(CLUSTER, true, 10).await.unwrap();
+        let awaited = store
+            .awaited_runs(CLUSTER, true, 10, &[])
+            .await
+            .unwrap()
+            .runs;
         awaited.iter().map(|run| run.listed).collect::<Vec<_>>()
     };
     assert_eq!(listed().await, [false, false, false]);

@@ -289,7 +289,7 @@ async fn a_late_report_of_a_removed_run_is_refused_and_counts_no_second_time() {
         assert!(refused.to_string().contains("removed by retention"));
     }
     say(&store, 1, "COMPLETED").await;
-    assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
+    assert_eq!(store.claim_outcomes(CLUSTER, &[]).await.unwrap().jobs, 0);
     assert_eq!(known(&store).await, before);
     assert_eq!(database.number("select count(*) from runs").await, 2);
 
@@ -324,9 +324,10 @@ async fn whatever_is_heard_of_a_trimmed_run_later_changes_nothing() {
     assert_eq!(database.changes(runs[2]).await, changes);
     assert!(
         store
-            .awaited_runs(CLUSTER, true, 10)
+            .awaited_runs(CLUSTER, true, 10, &[])
             .await
             .unwrap()
+            .runs
             .is_empty()
     );
     assert_eq!(known(&store).await, before);

@@ -104,7 +104,11 @@ async fn a_run_whose_place_is_released_is_in_flight_and_not_pending() {
     let pending = store.study_state(study_id).await.unwrap().pending;
     assert_eq!(pending.len(), 1);
     assert_eq!(pending[0].parametrization, kept.parametrization);
-    let awaited = store.awaited_runs("alpha", true, 10).await.unwrap();
+    let awaited = store
+        .awaited_runs("alpha", true, 10, &[])
+        .await
+        .unwrap()
+        .runs;
     let released: Vec<_> = awaited.iter().map(|run| run.released).collect();
     assert_eq!(released, [false, true]);
     store.release_run(404).await.unwrap_err();

@@ -81,7 +81,7 @@ async fn reading_counts_once_a_list_four_times_and_steering_ten_times() {
     };
     let of_the_study = format!("/v1/studies/{study}");
     assert_eq!(cost("/v1/accelerators", None).await, 1);
-    assert_eq!(cost("/v1/orders", None).await, 1);
+    assert_eq!(cost("/v1/orders", None).await, 4);
     assert_eq!(cost("/v1/preview", Some(&json!({"request": {}}))).await, 1);
     assert_eq!(cost("/v1/runs", None).await, 4);
     assert_eq!(cost("/v1/studies", None).await, 4);

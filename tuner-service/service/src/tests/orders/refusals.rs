@@ -75,7 +75,11 @@ async fn a_scope_that_is_none_is_refused() {
     for path in ["/v1/orders", "/v1/orders/end"] {
         let caller = service.user(ALICE);
         let answer = caller.post(path, what("off", of(".."))).await;
-        assert_eq!(answer.bad_request(), "\"..\" is no application's name");
+        assert_eq!(
+            answer.bad_request(),
+            "scope.application = \"..\": a name is expected: at most 128 of letters, digits and . _ + @ -, starting \
+             with a letter or digit"
+        );
         let body = what("off", json!({ "cluster": "gamma" }));
         let answer = caller.post(path, body).await;
         let told = answer.refused(422, "unknown_cluster");

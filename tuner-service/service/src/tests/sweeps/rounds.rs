@@ -4,6 +4,9 @@ use io_autotune_protocol::{Outcome, OutcomesRequest, Step};
 
 use super::*;
 
+/// What the log says of what is set apart.
+const APART: &str = "set apart: it is tried again later, and the rest goes on";
+
 /// Has a job run and Slurm say that it completed, without a round.
 async fn ended(service: &TestService, job: &TestJob) -> i64 {
     job.completes(service, 2.0).await.run_id
@@ -196,14 +199,21 @@ async fn a_verdict_that_cannot_be_stored_holds_up_no_other_of_its_epoch() {
         states.push(run(&service, job).await["state"].clone());
     }
     assert_eq!(json!(states), json!(["counted", "in_flight", "counted"]));
-    let warned = log.warnings("a run has to wait for its verdict");
+    let warned = log.warnings(APART);
     assert_eq!(warned.len(), 1, "{warned:?}");
-    let named = format!("\"run_id\":{}}}", run_ids[1]);
+    let named = format!("the verdict of run {}", run_ids[1]);
     assert!(warned[0].contains(&named), "{warned:?}");
     service
         .database
         .execute("drop trigger refuse on judgements")
         .await;
+    service.sweep().await;
+    assert_eq!(
+        run(&service, &jobs[1]).await["state"],
+        "in_flight",
+        "it rests"
+    );
+    service.advance(10 * SECOND).await;
     service.sweep().await;
     assert_eq!(run(&service, &jobs[1]).await["state"], "counted");
 }
@@ -220,7 +230,7 @@ async fn a_verdict_that_cannot_be_stored_holds_up_no_other_epoch() {
     service.sweep().await;
     assert_eq!(run(&service, &bad).await["state"], "in_flight");
     assert_eq!(run(&service, &other).await["state"], "counted");
-    assert_eq!(log.warnings("a run has to wait for its verdict").len(), 1);
+    assert_eq!(log.warnings(APART).len(), 1);
 }
 
 /// Promise: a report is lost
@@ -284,13 +294,10 @@ async fn a_run_that_another_replica_merges_meanwhile_is_not_judged_without_its_r
          create trigger merge_first before update on runs for each row
              when (new.id = {second} and old.dirty and not new.dirty) execute function merge_first()"
     );
-    let log = Log::listen();
     service.database.execute(&replica).await;
     // Reports of a job that completed are waited for no longer.
     service.advance(Duration::from_mins(10)).await;
     service.sweep().await;
-    let warned = log.warnings("a run's reports wait to be merged");
-    assert_eq!(warned.len(), 1, "{warned:?}");
     let merged = "select count(*) from runs where not dirty";
     assert_eq!(service.database.number(merged).await, 2);
     service
@@ -316,5 +323,168 @@ async fn removal_that_fails_holds_up_no_verdict() {
     ended(&service, &job).await;
     service.sweep().await;
     assert_eq!(run(&service, &job).await["state"], "counted");
-    assert_eq!(log.warnings("the removal of old runs has to wait").len(), 1);
+    let warned = log.warnings(APART);
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    assert!(
+        warned[0].contains("the removal of what is old"),
+        "{warned:?}"
+    );
+}
+
+/// What a service's sweeps have set apart, as `doctor` tells it.
+async fn apart(service: &TestService) -> Value {
+    let told = service.user(ADMIN).get("/v1/doctor").await.ok();
+    let checks = told["checks"].as_array().unwrap().iter();
+    checks
+        .into_iter()
+        .find(|check| check["name"] == "set apart")
+        .unwrap()
+        .clone()
+}
+
+/// Attack (service): A study has what nobody can assess.
+/// Outcome: It is set apart and named, tried again later, and no other run waits for it.
+#[tokio::test]
+async fn a_study_that_cannot_be_assessed_holds_up_no_other() {
+    let service = TestService::new().await;
+    service.job(ALICE, "app=ocean").runs(&service, 2.0).await;
+    let study = service.study_id("ocean").await;
+    let refused = format!(
+        "create function refuse() returns trigger language plpgsql as $$
+         begin raise exception 'a test refuses it'; end $$;
+         create trigger refuse before update on epochs for each row
+             when (new.study_id = {study} and new.evidence is not null) execute function refuse();
+         alter table epochs disable trigger refuse;
+         update epochs set evidence = null where study_id = {study};
+         alter table epochs enable trigger refuse"
+    );
+    service.database.execute(&refused).await;
+    let bystander = service.job(BOB, "app=ocean");
+    ended(&service, &bystander).await;
+    service.sweep().await;
+    assert_eq!(run(&service, &bystander).await["state"], "counted");
+    let told = apart(&service).await;
+    assert_eq!(told["state"], "warning", "{told}");
+    let detail = told["detail"].as_str().unwrap();
+    assert!(
+        detail.contains(&format!("the assessment of study {study}")),
+        "{told}"
+    );
+    assert!(detail.contains("a test refuses it"), "{told}");
+    let gauge = "io_autotune_set_apart{kind=\"studies\"} 1";
+    assert!(service.metrics().await.contains(gauge));
+    service
+        .database
+        .execute("drop trigger refuse on epochs")
+        .await;
+    service.advance(10 * SECOND).await;
+    service.sweep().await;
+    assert_eq!(apart(&service).await["state"], "ok");
+}
+
+/// Attack (service): A report of an earlier release has a prolog in a year that the database cannot count.
+/// Outcome: Slurm's word on that job and on all others is taken.
+#[tokio::test]
+async fn a_stored_time_that_no_database_can_read_stops_no_verdict() {
+    let service = TestService::new().await;
+    let jobs = [ALICE, BOB].map(|uid| service.job(uid, "app=ocean"));
+    for job in &jobs {
+        ended(&service, job).await;
+    }
+    let stored =
+        "update reports set body = jsonb_set(body, '{prolog_at}', '\"-009999-01-02T01:59:59Z\"')
+                  where id = (select min(id) from reports)";
+    service.database.execute(stored).await;
+    service.sweep().await;
+    for job in &jobs {
+        assert_eq!(run(&service, job).await["state"], "counted");
+    }
+    assert_eq!(apart(&service).await["state"], "ok");
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_holds_up_no_other() {
+    let service = TestService::new().await;
+    let jobs = [ALICE, BOB].map(|uid| service.job(uid, "app=ocean"));
+    let bad = ended(&service, &jobs[0]).await;
+    ended(&service, &jobs[1]).await;
+    let nonsense = format!("update runs set parametrization = '[1]' where id = {bad}");
+    service.database.execute(&nonsense).await;
+    service.sweep().await;
+    assert_eq!(run(&service, &jobs[1]).await["state"], "counted");
+    let told = apart(&service).await;
+    let detail = told["detail"].as_str().unwrap();
+    assert!(
+        detail.contains(&format!("the verdict of run {bad}")),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn what_slurm_says_of_a_job_that_cannot_be_joined_holds_up_no_other_job() {
+    let service = TestService::new().await;
+    let jobs = [ALICE, BOB].map(|uid| service.job(uid, "app=ocean"));
+    let bad = ended(&service, &jobs[0]).await;
+    ended(&service, &jobs[1]).await;
+    let trigger = format!(
+        "create function refuse() returns trigger language plpgsql as $$
+         begin raise exception 'a test refuses it'; end $$;
+         create trigger refuse before update on runs for each row
+             when (new.id = {bad} and new.outcome is not null) execute function refuse()"
+    );
+    service.database.execute(&trigger).await;
+    service.sweep().await;
+    assert_eq!(run(&service, &jobs[1]).await["state"], "counted");
+    assert_eq!(run(&service, &jobs[0]).await["state"], "in_flight");
+    service.sweep().await;
+    let told = apart(&service).await;
+    let detail = told["detail"].as_str().unwrap();
+    let job_id = jobs[0].job.job_id;
+    assert!(
+        detail.contains(&format!("Slurm's word on job {job_id} of alpha")),
+        "{told}"
+    );
+    service
+        .database
+        .execute("drop trigger refuse on runs")
+        .await;
+    service.advance(10 * SECOND).await;
+    service.sweep().await;
+    assert_eq!(run(&service, &jobs[0]).await["state"], "counted");
+}
+
+#[tokio::test]
+async fn a_step_of_a_sweep_that_fails_holds_up_no_other() {
+    let service = TestService::new().await;
+    service
+        .database
+        .execute("alter table nonces rename to gone")
+        .await;
+    service
+        .database
+        .execute(
+            "insert into import_chunks (upload, place, uid, body)
+                  values ('00112233445566778899aabbccddeeff', 0, 5, 'a piece')",
+        )
+        .await;
+    service.advance(Duration::from_hours(2)).await;
+    service.sweep().await;
+    let imports = "select count(*) from import_chunks";
+    assert_eq!(
+        service.database.number(imports).await,
+        0,
+        "forgotten all the same"
+    );
+    service
+        .database
+        .execute("alter table gone rename to nonces")
+        .await;
+    let told = apart(&service).await;
+    assert!(
+        told["detail"]
+            .as_str()
+            .unwrap()
+            .contains("forgetting what was read"),
+        "{told}"
+    );
 }

@@ -276,7 +276,7 @@ async fn a_run_that_was_given_up_is_over_and_of_too_many_nobody_is_told() {
     );
     assert_eq!(
         over((0..10_001).collect()).await.bad_request(),
-        "10001 runs were asked about at once: 10000 at the most"
+        "runs has 10001 entries: at most 10000 are taken"
     );
     over((0..10_000).collect()).await.ok();
 }

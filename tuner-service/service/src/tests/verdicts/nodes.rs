@@ -284,18 +284,18 @@ async fn sixty_four_measures_of_any_size_are_taken_and_what_is_no_number_is_name
         report
     };
     for (report, problem) in [
-        (of(65, 1.0), "it has 65 measures: there must be at most 64"),
+        (of(65, 1.0), "measures has 65 entries: at most 64 are taken"),
         (
             of(1, 0.0),
-            "measure \"m0\" is 0: it must be positive, and at most 2^63",
+            "measures.m0 = 0.0: it must be positive, and at most 2^63",
         ),
         (
             of(1, -1.0),
-            "measure \"m0\" is -1: it must be positive, and at most 2^63",
+            "measures.m0 = -1.0: it must be positive, and at most 2^63",
         ),
         (
             of(1, 1.9e19),
-            "measure \"m0\" is 19000000000000000000: it must be positive, and at most 2^63",
+            "measures.m0 = 1.9e19: it must be positive, and at most 2^63",
         ),
     ] {
         let refused = service.node().post("/v1/runs/finish", report).await;
@@ -359,4 +359,26 @@ async fn many_long_reports_of_a_run_are_merged_one_by_one() {
     );
     let merged = "select count(*) from runs where not dirty and missing is null";
     assert_eq!(service.database.number(merged).await, 1);
+}
+
+/// Attack (service): Root of the job's node reports a parametrization that the run was not given, of names that no
+/// accelerator has.
+/// Outcome: The run does not count, and says why; nothing of it is in the study.
+#[tokio::test]
+async fn a_parametrization_that_was_not_given_does_not_count() {
+    let service = TestService::new().await;
+    for (state, seconds) in [("COMPLETED", 1.0), ("FAILED", 1.0), ("TIMEOUT", 60.0)] {
+        let job = service.job(ALICE, "app=ocean");
+        let started = job.start(&service).await;
+        let mut report = serde_json::to_value(job.reports(Some(&started), seconds)).unwrap();
+        report["applied"] =
+            serde_json::json!({"kind": "parametrization", "parametrization": {"nonsense": 1}});
+        service.node().post("/v1/runs/finish", report).await.ok();
+        job.ends(&service, state, seconds);
+        service.poll().await;
+        let run = service.run_of(job.job.job_id).await["run"].clone();
+        assert_eq!(run["state"], "not_counted", "{run}");
+    }
+    let known = "select count(*) from tested where parametrization ? 'nonsense'";
+    assert_eq!(service.database.number(known).await, 0);
 }

@@ -310,10 +310,7 @@ async fn a_thousand_outcomes_are_taken_at_once_and_no_more() {
         })
     };
     let refused = try_say(&service, of(1001).collect()).await.bad_request();
-    assert_eq!(
-        refused,
-        "1001 outcomes in one request: at most 1000 are taken"
-    );
+    assert_eq!(refused, "outcomes has 1001 entries: at most 1000 are taken");
     assert_eq!(say(&service, of(1000).collect()).await, (1000, 0));
     assert_eq!(say(&service, of(1000).collect()).await, (0, 1000));
     assert_eq!(say(&service, Vec::new()).await, (0, 0));
@@ -325,11 +322,11 @@ async fn what_is_wrong_with_an_outcome_is_named_with_its_job_and_none_of_the_bat
     let edits: [(Edit, &str); 13] = [
         (
             |said| said.state = "completed".into(),
-            "state \"completed\" is not a word of 1 to 32 capital letters and _",
+            "state = \"completed\": a word of 1 to 32 capital letters and _ is expected",
         ),
         (
             |said| said.state = String::new(),
-            "state \"\" is not a word of 1 to 32 capital letters and _",
+            "state = \"\": a word of 1 to 32 capital letters and _ is expected",
         ),
         (
             |said| said.state = "RUNNING".into(),
@@ -341,37 +338,40 @@ async fn what_is_wrong_with_an_outcome_is_named_with_its_job_and_none_of_the_bat
         ),
         (
             |said| said.exit_code = Some("0".into()),
-            "exit_code \"0\" is not an exit code and a signal, such as 0:0",
+            "exit_code = \"0\": an exit code and a signal are expected, such as 0:0",
         ),
         (
             |said| said.restart_count = Some(1 << 31),
-            "restart_count must be below 2^31",
+            "restart_count = 2147483648: a number below 2^31 is expected",
         ),
         (
             |said| said.started_at = Some("1969-12-31T23:59:59Z".parse().unwrap()),
-            "started_at is before 1970",
+            "started_at = \"1969-12-31T23:59:59Z\": a time from 1970 on and before the year 3000 is expected",
         ),
         (
             |said| said.ended_at = Some("1969-12-31T23:59:59Z".parse().unwrap()),
-            "ended_at is before 1970",
+            "ended_at = \"1969-12-31T23:59:59Z\": a time from 1970 on and before the year 3000 is expected",
         ),
         (
-            |said| said.suspended_seconds = Some(3_162_240_001),
-            "suspended_seconds is above 3162240000",
+            |said| said.suspended_seconds = Some(257_698_037_701),
+            "suspended_seconds = 257698037701: at most 257698037700 seconds are expected",
         ),
         (
             |said| said.limit_seconds = Some(u64::MAX),
-            "limit_seconds is above 3162240000",
+            "limit_seconds = 18446744073709551615: at most 257698037700 seconds are expected",
         ),
         (
             |said| said.account = Some("a\nb".into()),
-            "account \"a\\nb\" is not a name of 1 to 64 letters, digits and _-.+",
+            "account = \"a\\nb\": a name of 1 to 64 letters, digits and _-.+ is expected",
         ),
         (
             |said| said.node_list = Some("n1 n2".into()),
-            "node_list is not a hostlist, such as n[1-3,7]",
+            "node_list = \"n1 n2\": a hostlist is expected, such as n[1-3,7]",
         ),
-        (|said| said.job_id = 0, "job_id must be positive"),
+        (
+            |said| said.job_id = 0,
+            "job_id = 0: a positive number is expected",
+        ),
     ];
     let service = told_by_the_collector().await;
     let good = service.job(ALICE, "app=ocean");
@@ -388,7 +388,7 @@ async fn what_is_wrong_with_an_outcome_is_named_with_its_job_and_none_of_the_bat
     let mut backwards = outcome(&good, "COMPLETED");
     std::mem::swap(&mut backwards.started_at, &mut backwards.ended_at);
     let refused = try_say(&service, vec![backwards]).await.bad_request();
-    assert!(refused.contains(", before it started at "), "{refused}");
+    assert!(refused.contains(" is before started_at = "), "{refused}");
     let stored = "select count(*) from outcomes";
     assert_eq!(service.database.number(stored).await, 0);
 }

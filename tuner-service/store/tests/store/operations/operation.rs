@@ -31,7 +31,11 @@ const JOBS: u32 = 400;
 impl Operation {
     /// A random one; a verdict only for a run that there is, and as the run is now.
     pub(crate) async fn any(random: &mut Random, store: &Store) -> Self {
-        let awaited = store.awaited_runs(CLUSTER, true, 1000).await.unwrap();
+        let awaited = store
+            .awaited_runs(CLUSTER, true, 1000, &[])
+            .await
+            .unwrap()
+            .runs;
         let only = |wanted: fn(&AwaitedRun) -> bool| -> Vec<AwaitedRun> {
             awaited.iter().filter(|run| wanted(run)).cloned().collect()
         };
@@ -163,7 +167,7 @@ impl Operation {
                     .unwrap();
             }
             Self::Claim => {
-                store.claim_outcomes(CLUSTER).await.unwrap();
+                store.claim_outcomes(CLUSTER, &[]).await.unwrap();
             }
             // It may be outdated by now, but never refused.
             Self::Judge(run_id, changes, verdict) => {
