@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from io_autotune_report.analyse.assembly import Occasion, assemble
 from io_autotune_report.load import DatabaseError, State, StateError
@@ -13,13 +15,42 @@ from io_autotune_report.progress import Bar
 from io_autotune_report.render.archive import Archive, ArchiveError, Span
 from io_autotune_report.settings import Settings, SettingsError, read, settings, shown
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
 FAILED = 1
 MISUSED = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Make the report; return the exit status."""
-    options = _parser().parse_args(arguments)
+    try:
+        return _run(_parser().parse_args(arguments))
+    except OutputLostError as error:
+        return _fail(str(error), FAILED)
+
+
+class OutputLostError(Exception):
+    """What was asked for is not where it was to be written."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Whose help is what was asked for, and whose complaints change nothing if they are lost."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        del file
+        _print(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(MISUSED, f"{self.format_usage()}{self.prog}: error: {message}\n")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message:
+            _say(message)
+        sys.exit(status)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         told = {} if options.config is None else read(options.config)
         origins = {name: _section(options.config, name) for name in told}
@@ -30,12 +61,12 @@ def main(arguments: list[str] | None = None) -> int:
         span = _span(options.first, options.last, _today())
         chosen = settings(told)
         if options.print_config:
-            print(shown(chosen, origins), end="")
+            _print(shown(chosen, origins))
             return 0
     except SettingsError as error:
         return _fail(str(error), MISUSED)
     try:
-        print(report(chosen, span) / "index.html")
+        _print(f"{report(chosen, span) / 'index.html'}\n")
     except (DatabaseError, StateError, ArchiveError) as error:
         return _fail(str(error), FAILED)
     return 0
@@ -66,7 +97,7 @@ def report(chosen: Settings, span: Span) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="io-autotune-report",
         description="Makes the report of yesterday, or of the days from --first to --last.",
         epilog="Options go before what the file says. Exit status: 0; 1 if the report could not be"
@@ -116,9 +147,44 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time.min).astimezone()
 
 
+def _print(text: str) -> None:
+    """Write what was asked for. A reader that has read enough loses nothing.
+
+    Raises:
+        OutputLostError: it is lost.
+    """
+    if sys.stdout is None:
+        raise OutputLostError("the answer cannot be written: standard output is closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _abandon(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            why = f"the answer cannot be written: {error.strerror}"
+            raise OutputLostError(why) from error
+
+
 def _fail(message: str, status: int) -> int:
-    print(f"io-autotune-report: {message}", file=sys.stderr)
+    _say(f"io-autotune-report: {message}\n")
     return status
+
+
+def _say(text: str) -> None:
+    """Say a text on stderr; where that takes nothing it is lost, and nothing else is."""
+    if sys.stderr is not None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            _abandon(sys.stderr)
+
+
+def _abandon(stream: TextIO) -> None:
+    """Let a stream lead nowhere: Python flushes it again at its end, and would complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 if __name__ == "__main__":

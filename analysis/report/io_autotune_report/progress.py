@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import TextIO
@@ -18,8 +19,9 @@ class Bar:
         """``what`` is being done, counted in ``unit``."""
         self._what = what
         self._unit = unit
+        # None where stderr is closed.
         self._stream = sys.stderr if stream is None else stream
-        self._shown = self._stream.isatty()
+        self._shown = self._stream is not None and self._stream.isatty()
         self._drawn = float("-inf")
 
     def __call__(self, done: int, total: int) -> None:
@@ -32,5 +34,7 @@ class Bar:
         bar = "#" * round(share * WIDTH)
         end = "\n" if done >= total else ""
         line = f"\r{self._what:11} [{bar:{WIDTH}}] {share:4.0%} of {total:,} {self._unit}"
-        self._stream.write(line + end)
-        self._stream.flush()
+        # A terminal that has gone takes no report with it.
+        with contextlib.suppress(OSError):
+            self._stream.write(line + end)
+            self._stream.flush()

@@ -344,3 +344,45 @@ def test_a_database_that_is_down_ends_it_with_1_and_what_to_do(tmp_path: Path) -
     assert done.stderr.startswith("io-autotune-report: the database cannot be reached")
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "nights").exists()
+
+
+OPTIONS = "--database x --state /s --nights /n"
+
+
+def in_shell(way: str, options: str, end: str) -> subprocess.CompletedProcess[str]:
+    """Let a shell run the program, buffered as at a site."""
+    line = f"{sys.executable} -m io_autotune_report.command {options}"
+    paths = {"PYTHONPATH": str(Path(command.__file__).parents[1]), "PYTHONUNBUFFERED": end}
+    body = f"set -o pipefail; {way.format(line=line)}"
+    return subprocess.run(
+        ["bash", "-c", body], env=os.environ | paths, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "way", "status", "told"),
+    [
+        ("--help", "{line} >/dev/full", 1, "No space left on device"),
+        ("--print-config", "{line} >/dev/full", 1, "No space left on device"),
+        ("--print-config", 'out=$(mktemp); ulimit -f 0; {line} >"$out"', 1, "File too large"),
+        ("--print-config", "{line} >&-", 1, "standard output is closed"),
+        ("--print-config", "{line} | true", 0, ""),
+        ("--print-config", "{line} 2>&-", 0, ""),
+        ("--print-config", 'cd "$(mktemp -d)" && rmdir "$PWD" && {line}', 0, ""),
+        ("--last 2999-01-01", "{line} 2>/dev/full", 2, ""),
+        ("--last 2999-01-01", "{line} >&- 2>&-", 2, ""),
+        ("--loudly", "{line} 2>/dev/full", 2, ""),
+    ],
+)
+def test_what_is_printed_is_there_or_its_loss_is_said(
+    options: str, way: str, status: int, told: str
+) -> None:
+    done = in_shell(way, f"{OPTIONS} {options}", "")
+    assert (done.returncode, told in done.stderr) == (status, True), done
+    assert told or not done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_has_gone_is_no_failure_without_a_buffer_either() -> None:
+    done = in_shell("{line} | true", f"{OPTIONS} --print-config", "1")
+    assert (done.returncode, done.stderr) == (0, ""), done

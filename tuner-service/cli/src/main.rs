@@ -22,11 +22,13 @@ mod simulate;
 mod steering;
 mod transfer;
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use io_autotune_console as console;
 use io_autotune_protocol::{OrderKind, RunSummary, WhyRequest, block_on, shown_json, shown_lines};
 use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::Session;
@@ -42,11 +44,15 @@ use crate::screen::Screen;
 use crate::service::{CliError, RunsOf, Service};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    console::survive_file_size_limit();
+    let arguments = match arguments(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(status) => return status,
+    };
     // In a job: no runtime, no service.
     let marks = match &arguments.command {
         Command::Mark { what } => Some(marking::phase(what)),
-        Command::Objective { words, .. } if words.iter().all(|word| word.contains('=')) => {
+        Command::Objective { words, .. } if marking::is_reported(words) => {
             Some(marking::reported(words))
         }
         _ => None,
@@ -61,9 +67,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// Reads the command line; errs with the exit status where there is nothing more to do.
+fn arguments(words: Vec<OsString>) -> Result<Arguments, ExitCode> {
+    Arguments::try_parse_from(&words).map_err(|error| {
+        let status = console::answer(&error);
+        match marking::is_meant_by(&words) {
+            true => ExitCode::SUCCESS,
+            false => status,
+        }
+    })
+}
+
 /// Says something on stderr. Where that takes nothing, the exit status is what it is all the same.
 pub(crate) fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "io-autotune: {}", shown_lines(message));
+    console::say(&format!("io-autotune: {}", shown_lines(message)));
 }
 
 fn failed(message: &str, status: u8) -> ExitCode {
@@ -98,15 +115,10 @@ impl Answer {
 }
 
 fn print(answer: &Answer) -> ExitCode {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(answer.text.as_bytes());
-    match written.and_then(|()| stdout.flush()) {
-        // A pager that was closed early is no failure.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            failed(&format!("the answer cannot be written: {error}"), 1)
-        }
-        _ if answer.good => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+    match console::print(&answer.text) {
+        Err(lost) => failed(&lost.to_string(), 1),
+        Ok(()) if answer.good => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a job says of itself: where its I/O phases are, and measures of its own. It is appended to a
 //! local file, at once or not at all: nothing waits, and no service is asked.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -26,6 +27,42 @@ pub(crate) enum NotMarked {
     Full,
     #[error("nothing is marked: {0}")]
     Io(#[from] io::Error),
+}
+
+/// Whether `objective` reports a job's measure and steers no study: a word is `NAME=VALUE`, or in a job
+/// there is a word alone, which is what was meant to be one.
+pub(crate) fn is_reported(words: &[String]) -> bool {
+    words.iter().any(|word| word.contains('=')) || (words.len() == 1 && is_in_job())
+}
+
+/// Whether a command line that cannot be read was meant to mark or to report something. It ends a job
+/// with `set -e` as little as one that can be read.
+pub(crate) fn is_meant_by(words: &[OsString]) -> bool {
+    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
+    let command = loop {
+        match words.next().as_deref() {
+            Some("--config" | "--cluster" | "--clusters" | "-M") => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            command => break command.map(str::to_owned),
+        }
+    };
+    match command.as_deref() {
+        Some("mark") => true,
+        Some("objective") => {
+            let words: Vec<String> = words
+                .filter(|word| !word.starts_with('-'))
+                .map(Cow::into_owned)
+                .collect();
+            is_reported(&words) || (words.is_empty() && is_in_job())
+        }
+        _ => false,
+    }
+}
+
+fn is_in_job() -> bool {
+    [MARKS_VARIABLE, "SLURM_JOB_ID"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
 }
 
 /// Marks that an I/O phase begins or ends.
@@ -127,6 +164,27 @@ mod tests {
         };
         assert!(matches!(append(&mark, inner), Err(NotMarked::AnotherJob)));
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    }
+
+    #[test]
+    fn a_line_that_was_meant_for_a_job_is_known_though_it_is_wrong() {
+        let meant = |line: &str| is_meant_by(&Vec::from_iter(line.split(' ').map(OsString::from)));
+        for line in [
+            "io-autotune mark",
+            "io-autotune mark begin end",
+            "io-autotune --config /nowhere mark --loudly begin",
+            "io-autotune -M c objective rate=5 --loudly",
+        ] {
+            assert!(meant(line), "{line}");
+        }
+        for line in [
+            "io-autotune",
+            "io-autotune status --application mark --loudly",
+            "io-autotune --cluster mark status --loudly",
+            "io-autotune objective ocean marked --loudly --why=x",
+        ] {
+            assert!(!meant(line), "{line}");
+        }
     }
 
     #[test]

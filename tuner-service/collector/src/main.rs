@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use io_autotune_configuration::{Origin, Shown};
+use io_autotune_console::{self as console, say};
 use io_autotune_protocol::{
     Call, Client, ClientConfig, ClientError, ConfigError, Outcome, OutcomesAnswer, OutcomesRequest,
     block_on,
@@ -96,18 +97,19 @@ fn is_about_content(error: &ClientError) -> bool {
 }
 
 fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    console::survive_file_size_limit();
+    let matches = match console::matches(Arguments::command()) {
+        Ok(matches) => matches,
+        Err(status) => return status,
+    };
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => return console::answer(&error),
+    };
     if arguments.print_config {
         return match shown(&arguments, &matches) {
-            Ok(text) => {
-                show(&text);
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                say(&error.to_string());
-                ExitCode::FAILURE
-            }
+            Ok(text) => console::ended(console::print(&text)),
+            Err(error) => console::ended(Err(error)),
         };
     }
     if nix::unistd::geteuid().is_root() {
@@ -223,16 +225,6 @@ async fn pass(collector: &mut Collector, service: &Remote) -> Result<(), PassErr
     // The script's days are UTC's too.
     let today = jiff::Timestamp::now().to_zoned(TimeZone::UTC).date();
     collector.pass(service, today).await
-}
-
-#[expect(clippy::print_stdout, reason = "what was asked for")]
-fn show(text: &str) {
-    print!("{text}");
-}
-
-#[expect(clippy::print_stderr, reason = "the collector's way to speak")]
-fn say(line: &str) {
-    eprintln!("{line}");
 }
 
 #[cfg(test)]

@@ -61,17 +61,19 @@ pub(crate) enum Action {
     Check {
         #[command(flatten)]
         service: ServiceArguments,
-        /// The accelerator's name, or the names of several with + between them.
+        /// The accelerator's name, or the names of several with + between them; else standard input
+        /// has them, which other users cannot read.
         #[arg(long)]
-        accelerator: String,
+        accelerator: Option<String>,
     },
     /// Print one line that says what would happen to a job.
     Submit {
         #[command(flatten)]
         service: ServiceArguments,
-        /// What the user asked for, in canonical form.
+        /// What the user asked for, in canonical form; else standard input has it, which other users
+        /// cannot read.
         #[arg(long)]
-        request: String,
+        request: Option<String>,
     },
     /// In the prolog: get the job's parametrization and lay out its files.
     Start {

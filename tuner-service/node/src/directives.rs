@@ -116,24 +116,19 @@ pub(crate) async fn run(directives: &Directives, deadline: Deadline) -> ExitCode
             let completed = answer.map(|asked| asked.map(|asked| (asked.complete(&lines), asked)));
             match completed {
                 Ok(Some((Ok(completion), asked))) => {
-                    show(&format!("run {}", asked.run()));
-                    for name in &completion.kept {
-                        show(&format!("kept {name}"));
-                    }
-                    for word in &completion.added {
-                        show(&format!("added {word}"));
-                    }
-                    print_lines(&lines.completed(&completion.added));
-                    ExitCode::SUCCESS
+                    let run = std::iter::once(format!("run {}", asked.run()));
+                    let kept = completion.kept.iter().map(|name| format!("kept {name}"));
+                    let added = completion.added.iter().map(|word| format!("added {word}"));
+                    show_completed(
+                        run.chain(kept).chain(added),
+                        &lines.completed(&completion.added),
+                    )
                 }
                 Ok(Some((Err(error), _))) | Err(error) => {
-                    print_lines(&lines.completed(&[]));
+                    show_completed([], &lines.completed(&[]));
                     failed(arguments.job_id, &error)
                 }
-                Ok(None) => {
-                    print_lines(&lines.completed(&[]));
-                    ExitCode::SUCCESS
-                }
+                Ok(None) => show_completed([], &lines.completed(&[])),
             }
         }
         Directives::Delivered(arguments) => match deliver(arguments, deadline).await {
@@ -303,11 +298,11 @@ fn read(path: &Path) -> Result<Vec<u8>, DirectivesError> {
 }
 
 /// The last line tells who reads that nothing is missing.
-fn print_lines(lines: &[String]) {
-    for line in lines {
-        show(&format!("line {line}"));
-    }
-    show("end");
+/// Shows what became of the directives, and then the lines, at once: half of them are not used.
+fn show_completed(became: impl IntoIterator<Item = String>, lines: &[String]) -> ExitCode {
+    let lines = lines.iter().map(|line| format!("line {line}"));
+    let all = became.into_iter().chain(lines).chain(["end".to_owned()]);
+    show(&Vec::from_iter(all).join("\n"), ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -44,29 +44,40 @@ use std::time::{Duration, Instant};
 
 use clap::{CommandFactory, FromArgMatches};
 use io_autotune_configuration::Origin;
+use io_autotune_console as console;
 use io_autotune_protocol::{block_on, read_answer};
 
 use crate::arguments::{Action, Arguments, Command, Part};
-use crate::output::say;
+use crate::output::{say, show};
 use crate::print_config::print_config;
 
 /// Does what the process's command line says. The answer is the process's exit code; what else
 /// there is to tell has been said on standard error.
 pub fn run() -> ExitCode {
     let began = Instant::now();
-    let matches = Arguments::command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    console::survive_file_size_limit();
+    let matches = match console::matches(Arguments::command()) {
+        Ok(matches) => matches,
+        Err(status) => return status,
+    };
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => return console::answer(&error),
+    };
     match &arguments.command {
-        Command::Part(Part::ReadAnswer) => ended(read_answer()),
-        Command::Part(Part::Agent) => ended(agent::run()),
-        Command::Part(Part::Within(within)) => ended(Err(within.run())),
-        Command::Hook(hook) => ended(hook.run()),
+        Command::Part(Part::ReadAnswer) => console::ended(read_answer()),
+        Command::Part(Part::Agent) => console::ended(agent::run()),
+        Command::Part(Part::Within(within)) => console::ended(Err(within.run())),
+        Command::Hook(hook) => console::ended(hook.run()),
         Command::PrintConfig { config } => {
             let given = matches.subcommand_matches("print-config");
             let origin = given.map_or(Origin::Default, |given| {
                 Origin::of(given, "config", "IO_AUTOTUNE_CONFIG")
             });
-            ended(print_config(config, &origin))
+            match print_config(config, &origin) {
+                Ok(text) => show(&text, ExitCode::SUCCESS),
+                Err(error) => console::ended(Err(error)),
+            }
         }
         Command::Action(action) => block_on(act(action, began)).unwrap_or_else(|error| {
             say(&format!("cannot start: {error}"));
@@ -80,27 +91,35 @@ async fn act(action: &Action, began: Instant) -> ExitCode {
         Action::Check {
             service,
             accelerator,
-        } => submission::check(service.client(), accelerator, service.deadline(began)).await,
-        Action::Submit { service, request } => {
-            submission::submit(service.client(), request, service.deadline(began)).await
-        }
+        } => match submission::given(accelerator.as_deref()) {
+            Ok(accelerator) => {
+                submission::check(service.client(), &accelerator, service.deadline(began)).await
+            }
+            Err(error) => console::ended(Err(error)),
+        },
+        Action::Submit { service, request } => match submission::given(request.as_deref()) {
+            Ok(request) => {
+                submission::submit(service.client(), &request, service.deadline(began)).await
+            }
+            Err(error) => console::ended(Err(error)),
+        },
         Action::Start {
             service,
             places,
             in_job,
         } => {
             let result = start::start(service, places, *in_job, service.deadline(began)).await;
-            ended(result)
+            console::ended(result)
         }
         Action::Finish { service, places } => {
             let result = finish::finish(service, places, service.deadline(began)).await;
-            ended(result)
+            console::ended(result)
         }
         Action::Restore {
             service,
             places,
             all,
-        } => ended(restore::restore(service, places, *all)),
+        } => console::ended(restore::restore(service, places, *all)),
         Action::Directives(command) => {
             directives::run(command, command.service().deadline(began)).await
         }
@@ -109,15 +128,5 @@ async fn act(action: &Action, began: Instant) -> ExitCode {
             places,
             every,
         } => finish::flush(service, places, every.map(Duration::from_secs), began).await,
-    }
-}
-
-fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&error.to_string());
-            ExitCode::FAILURE
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Shows the configuration in force, and where each value is from.
+//! The configuration in force, and where each value is from, as text.
 
 use std::path::Path;
 
@@ -6,15 +6,13 @@ use io_autotune_configuration::{Origin, Shown};
 use io_autotune_protocol::ClientConfig;
 
 use crate::config::{NodeConfig, NodeConfigError};
-use crate::output::show;
 
-/// Shows `client.toml`, whose path has that origin, below `[client]`, and `node.toml`, which is
+/// `client.toml`, whose path has that origin, below `[client]`, and `node.toml`, which is
 /// beside it, below `[node]`.
-pub(crate) fn print_config(path: &Path, origin: &Origin) -> Result<(), NodeConfigError> {
+pub(crate) fn print_config(path: &Path, origin: &Origin) -> Result<String, NodeConfigError> {
     let mut shown = Shown::default();
     shown.note(&path.to_string_lossy(), origin);
     ClientConfig::show(path, &mut shown)?;
     NodeConfig::show(&NodeConfig::path_beside(path), &mut shown)?;
-    show(shown.text().trim_end());
-    Ok(())
+    Ok(shown.text().trim_end().to_owned())
 }

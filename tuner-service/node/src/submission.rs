@@ -1,5 +1,6 @@
 //! At submission, as the user: checks the accelerator's name and previews the job.
 
+use std::io::{self, Read};
 use std::process::ExitCode;
 
 use io_autotune_protocol::{
@@ -13,6 +14,21 @@ use crate::output::show;
 /// Exit code of a wrong name; any other lets the job pass.
 const REFUSED: u8 = 2;
 
+/// The most that is read of what the user asked for: more than the plugin sends.
+const INPUT_MOST: u64 = 64 * 1024;
+
+/// What the user asked for: an argument, as plugins up to 0.3.0 give it, or standard input.
+pub(crate) fn given(argument: Option<&str>) -> io::Result<String> {
+    match argument {
+        Some(argument) => Ok(argument.to_owned()),
+        None => {
+            let mut text = String::new();
+            io::stdin().take(INPUT_MOST).read_to_string(&mut text)?;
+            Ok(text.trim_end_matches('\n').to_owned())
+        }
+    }
+}
+
 pub(crate) async fn check(
     client: Result<Client, ConfigError>,
     accelerator: &str,
@@ -24,18 +40,20 @@ pub(crate) async fn check(
     };
     // A malformed name must not get into a path.
     if let Err(error) = request.validate() {
-        show(&error.to_string());
-        return ExitCode::from(REFUSED);
+        return refused(&error);
     }
     match describe(client, accelerator, deadline).await {
         Ok(IgnoredAny) => ExitCode::SUCCESS,
-        Err(error @ ClientError::Refused { .. }) if !error.is_transient() => {
-            show(&error.to_string());
-            ExitCode::from(REFUSED)
-        }
+        Err(error @ ClientError::Refused { .. }) if !error.is_transient() => refused(&error),
         // An outage is no reason to refuse a job.
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Says why a job cannot be submitted. The plugin refuses it also where the reason is lost.
+fn refused(why: &dyn std::error::Error) -> ExitCode {
+    show(&why.to_string(), ExitCode::SUCCESS);
+    ExitCode::from(REFUSED)
 }
 
 async fn describe(
@@ -55,8 +73,10 @@ pub(crate) async fn submit(
     let request = match request.parse() {
         Ok(request) => PreviewRequest { request },
         Err(error) => {
-            show(&format!("this job is not tuned: {error}"));
-            return ExitCode::SUCCESS;
+            return show(
+                &format!("this job is not tuned: {error}"),
+                ExitCode::SUCCESS,
+            );
         }
     };
     let answer: Result<PreviewAnswer, ClientError> = async {
@@ -65,14 +85,13 @@ pub(crate) async fn submit(
     }
     .await;
     // The plugin shows the line; only a missing line is a failure.
-    match answer {
-        Ok(answer) => show(&answer.line),
+    let line = match answer {
+        Ok(answer) => answer.line,
         Err(error @ ClientError::Refused { .. }) if !error.is_transient() => {
-            show(&format!("this job is not tuned: {error}"));
+            format!("this job is not tuned: {error}")
         }
-        Err(_) => show(
-            "the tuner service gives no answer now; the job runs with defaults unless it does at the start",
-        ),
-    }
-    ExitCode::SUCCESS
+        Err(_) => "the tuner service gives no answer now; the job runs with defaults unless it does at the start"
+            .to_owned(),
+    };
+    show(&line, ExitCode::SUCCESS)
 }

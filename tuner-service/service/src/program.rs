@@ -1,6 +1,5 @@
 //! The command line, and what is done once and not served: printing, checking, migrating, mapping.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use io_autotune_catalogue::{Catalogue, LiveCatalogue, LiveRules};
 use io_autotune_configuration::Origin;
+use io_autotune_console as console;
 use io_autotune_store::{Audit, Store, StoreOptions};
 use nix::unistd::Uid;
 use tokio::runtime::{Handle, Runtime};
@@ -56,8 +56,15 @@ pub(crate) struct Arguments {
 /// Reads the command line and does what it says: serves until told to stop, or does one thing and ends.
 #[must_use]
 pub fn run() -> ExitCode {
-    let matches = Arguments::command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    console::survive_file_size_limit();
+    let matches = match console::matches(Arguments::command()) {
+        Ok(matches) => matches,
+        Err(status) => return status,
+    };
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => return console::answer(&error),
+    };
     if arguments.print_openapi {
         return print_openapi();
     }
@@ -69,6 +76,9 @@ pub fn run() -> ExitCode {
             EnvFilter::try_from_env("IO_AUTOTUNED_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
         )
         .with_writer(std::io::stderr)
+        // A line that the log does not take is lost. Its loss would be said on standard error, which has
+        // just taken none, and whoever had the line to say would panic.
+        .log_internal_errors(false)
         .json()
         .init();
     allow_open_files();
@@ -95,24 +105,15 @@ fn allow_open_files() {
 fn print_config(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
     let origin = Origin::of(matches, "config", "IO_AUTOTUNED_CONFIG");
     match Config::shown(&arguments.config, &origin) {
-        Ok(text) => {
-            let _ = write!(std::io::stdout(), "{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{error}");
-            ExitCode::FAILURE
-        }
+        Ok(text) => console::ended(console::print(&text)),
+        Err(error) => console::ended(Err(error)),
     }
 }
 
 fn print_openapi() -> ExitCode {
     match api::description().to_pretty_json() {
-        Ok(text) => {
-            let _ = writeln!(std::io::stdout(), "{text}");
-            ExitCode::SUCCESS
-        }
-        Err(_) => ExitCode::FAILURE,
+        Ok(text) => console::ended(console::print(&format!("{text}\n"))),
+        Err(error) => console::ended(Err(error)),
     }
 }
 
