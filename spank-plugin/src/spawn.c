@@ -57,22 +57,51 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return rc;
 }
 
-static int set_actions(posix_spawn_file_actions_t *actions, int output, bool with_stderr)
+static int set_actions(posix_spawn_file_actions_t *actions, int input, int output, bool with_stderr)
 {
     // The pipe first: it may itself be descriptor 0, 1 or 2 if the host program has closed them.
+    // The input is none of these.
     int rc = posix_spawn_file_actions_adddup2(actions, output, 1);
     if (rc == 0 && with_stderr)
         rc = posix_spawn_file_actions_adddup2(actions, 1, 2);
     if (rc == 0 && !with_stderr)
         rc = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0);
-    if (rc == 0)
+    if (rc == 0 && input >= 0)
+        rc = posix_spawn_file_actions_adddup2(actions, input, 0);
+    if (rc == 0 && input < 0)
         rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
     if (rc == 0)
         rc = posix_spawn_file_actions_addclosefrom_np(actions, 3);
     return rc;
 }
 
-static int start(const struct ioat_spawn *spawn, struct child *child)
+// A pipe that holds all of a text; its end for reading is no standard descriptor.
+static int pipe_with(const char *text, int *reader)
+{
+    int pipe_fds[2];
+    const size_t length = strlen(text);
+    if (length > IOAT_SPAWN_INPUT_MAX)
+        return E2BIG;
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0)
+        return errno;
+    // Its reader is there, so nothing raises SIGPIPE.
+    const ssize_t written = write(pipe_fds[1], text, length);
+    int rc = written < 0 ? errno : 0;
+    if (rc == 0 && (size_t)written != length)
+        rc = ENOBUFS;
+    if (rc == 0) {
+        *reader = fcntl(pipe_fds[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        rc = *reader < 0 ? errno : 0;
+    }
+    // The child waits for what it reads as others do.
+    if (rc == 0 && fcntl(*reader, F_SETFL, 0) != 0)
+        rc = errno;
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    return rc;
+}
+
+static int start_with(const struct ioat_spawn *spawn, int input, struct child *child)
 {
     int pipe_fds[2];
     posix_spawnattr_t attributes;
@@ -87,7 +116,7 @@ static int start(const struct ioat_spawn *spawn, struct child *child)
         if (rc == 0) {
             rc = set_attributes(&attributes);
             if (rc == 0)
-                rc = set_actions(&actions, pipe_fds[1], spawn->with_stderr);
+                rc = set_actions(&actions, input, pipe_fds[1], spawn->with_stderr);
             if (rc == 0)
                 rc = posix_spawn(&child->pid, spawn->argv[0], &actions, &attributes, spawn->argv,
                                  spawn->envp);
@@ -103,6 +132,16 @@ static int start(const struct ioat_spawn *spawn, struct child *child)
     child->output = pipe_fds[0];
     child->pidfd = ioat_pidfd_open(child->pid);
     return 0;
+}
+
+static int start(const struct ioat_spawn *spawn, struct child *child)
+{
+    int input = -1;
+    int rc = spawn->input == NULL ? 0 : pipe_with(spawn->input, &input);
+    if (rc == 0)
+        rc = start_with(spawn, input, child);
+    close_fd(&input);
+    return rc;
 }
 
 // Reads what the pipe holds, at most one pipe's worth; closes it at its end.

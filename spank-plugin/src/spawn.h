@@ -8,11 +8,17 @@ struct ioat_spawn {
     /// argv[0] is the executable's absolute path.
     char *const *argv;
     char *const *envp;
+    /// The child's standard input, at most IOAT_SPAWN_INPUT_MAX bytes; NULL: /dev/null. Unlike
+    /// arguments, other users of the host cannot read it.
+    const char *input;
     /// Milliseconds until the child and its process group are killed.
     int deadline_ms;
     /// Whether stderr joins stdout or goes to /dev/null.
     bool with_stderr;
 };
+
+/// What any pipe holds, so that nobody waits for the child to read it: pipe(7) has a page at least.
+#define IOAT_SPAWN_INPUT_MAX 4096
 
 enum ioat_outcome {
     /// `code` is the exit status.
@@ -34,8 +40,8 @@ struct ioat_spawn_result {
     size_t length;
 };
 
-/// Runs a child under a hard deadline in its own process group, with default signals, stdin from
-/// /dev/null and no inherited descriptors. Returns at its end, or at most 0.2 s after the deadline,
+/// Runs a child under a hard deadline in its own process group, with default signals and no
+/// inherited descriptors. Returns at its end, or at most 0.2 s after the deadline,
 /// without waiting for other holders of the pipe; kills the rest of the process group. Starts no
 /// thread and changes no signal handler.
 struct ioat_spawn_result ioat_spawn_run(const struct ioat_spawn *spawn, char *output, size_t size);

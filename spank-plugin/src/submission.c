@@ -11,6 +11,7 @@
 #include "launcher.h"
 #include "log.h"
 #include "spawn.h"
+#include "tell.h"
 
 #define OUTPUT_MAX 4096
 #define PREVIEW_LINES 3
@@ -33,9 +34,11 @@ static bool is_part_of_job(void)
     return spank_context() == S_CTX_LOCAL && ioat_launcher_is_inside_job();
 }
 
+// `input` is the user's, and no argument: other users of this host can read those, a job's name and
+// comment among them, though Slurm may keep them private.
 static bool run_helper(struct ioat_submission *submission, const struct ioat_arguments *arguments,
-                       const char *command, const char *option, const char *value,
-                       struct ioat_spawn_result *result, char *output, size_t size)
+                       const char *command, const char *input, struct ioat_spawn_result *result,
+                       char *output, size_t size)
 {
     static const char *const kept[] = {"HOME", "USER", "LANG", "SLURM_CONF"};
     const int64_t left_ms = arguments->submit_deadline_ms - submission->spent_ns / IOAT_NS_PER_MS;
@@ -44,15 +47,8 @@ static bool run_helper(struct ioat_submission *submission, const struct ioat_arg
     char deadline[16];
     snprintf(deadline, sizeof deadline, "%d",
              (int)(left_ms > 2 * MARGIN_MS ? left_ms - MARGIN_MS : left_ms));
-    const char *argv[] = {arguments->helper,
-                          command,
-                          "--config",
-                          arguments->config,
-                          "--deadline-ms",
-                          deadline,
-                          option,
-                          value,
-                          NULL};
+    const char *argv[] = {arguments->helper, command,  "--config", arguments->config,
+                          "--deadline-ms",   deadline, NULL};
     struct ioat_environment environment = {0};
     bool complete = ioat_environment_add(&environment, "PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -60,8 +56,10 @@ static bool run_helper(struct ioat_submission *submission, const struct ioat_arg
     if (complete) {
         const int64_t begin_ns = ioat_now_ns();
         // execve takes char *const[] for historical reasons and changes nothing.
-        const struct ioat_spawn spawn = {
-            .argv = (char *const *)argv, .envp = environment.entries, .deadline_ms = (int)left_ms};
+        const struct ioat_spawn spawn = {.argv = (char *const *)argv,
+                                         .envp = environment.entries,
+                                         .input = input,
+                                         .deadline_ms = (int)left_ms};
         *result = ioat_spawn_run(&spawn, output, size);
         submission->spent_ns += ioat_now_ns() - begin_ns;
     }
@@ -81,11 +79,16 @@ static bool is_silent(const struct ioat_submission *submission)
 static void say(const char *line, void *data)
 {
     (void)data;
-    // Slurm's log is below its level then.
-    if (ioat_launcher_is_quiet())
-        fprintf(stderr, "%s: io-autotune: %s\n", program_invocation_short_name, line);
-    else
+    if (!ioat_launcher_is_quiet()) {
         IOAT_INFO("%s", line);
+        return;
+    }
+    // Slurm's log is below its level then. A submission does not end by what is only said.
+    char text[OUTPUT_MAX + 128];
+    const int length =
+        snprintf(text, sizeof text, "%s: io-autotune: %s\n", program_invocation_short_name, line);
+    if (length > 0 && (size_t)length < sizeof text)
+        ioat_write_once(STDERR_FILENO, text, (size_t)length);
 }
 
 static void complain(const char *line, void *data)
@@ -101,7 +104,8 @@ static void log_failure(const char *command, const struct ioat_spawn_result *res
     IOAT_DEBUG("helper's %s %s", command, how);
 }
 
-// Only the helper's exit status 2 refuses the accelerator.
+// Only the helper's exit status 2 refuses the accelerator, with the reason: a helper of another
+// release that does not understand how it is called ends so as well, and prints none.
 static bool is_refused(struct ioat_submission *submission, const struct ioat_arguments *arguments,
                        const char *name)
 {
@@ -109,17 +113,13 @@ static bool is_refused(struct ioat_submission *submission, const struct ioat_arg
     struct ioat_spawn_result result;
     if (strcmp(submission->checked, name) == 0)
         return submission->refused;
-    if (!run_helper(submission, arguments, "check", "--accelerator", name, &result, output,
-                    OUTPUT_MAX))
+    if (!run_helper(submission, arguments, "check", name, &result, output, OUTPUT_MAX))
         return false;
     snprintf(submission->checked, sizeof submission->checked, "%s", name);
-    submission->refused = result.outcome == IOAT_EXITED && result.code == 2;
-    if (submission->refused) {
-        if (ioat_text_lines(output, result.length, REFUSAL_LINES, complain, NULL) == 0)
-            IOAT_ERROR("there is no accelerator \"%s\" here", name);
-    } else if (result.outcome != IOAT_EXITED || result.code != 0) {
+    submission->refused = result.outcome == IOAT_EXITED && result.code == 2 &&
+                          ioat_text_lines(output, result.length, REFUSAL_LINES, complain, NULL) > 0;
+    if (!submission->refused && (result.outcome != IOAT_EXITED || result.code != 0))
         log_failure("check", &result);
-    }
     return submission->refused;
 }
 
@@ -196,8 +196,8 @@ static void preview(struct ioat_submission *submission, const struct ioat_argume
     struct ioat_spawn_result result;
     if (is_silent(submission))
         return;
-    if (!run_helper(submission, arguments, "submit", "--request", submission->request, &result,
-                    output, OUTPUT_MAX))
+    if (!run_helper(submission, arguments, "submit", submission->request, &result, output,
+                    OUTPUT_MAX))
         return;
     if (result.outcome == IOAT_EXITED && result.code == 0)
         ioat_text_lines(output, result.length, PREVIEW_LINES, say, NULL);

@@ -12,14 +12,14 @@
 static const int SIGNALS[] = {SIGPIPE, SIGXFSZ};
 #define SIGNALS_COUNT (sizeof SIGNALS / sizeof *SIGNALS)
 
-static void write_once(int fd, const char *line, size_t length)
+void ioat_write_once(int fd, const char *text, size_t length)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction before[SIGNALS_COUNT];
     size_t ignored = 0;
     while (ignored < SIGNALS_COUNT && sigaction(SIGNALS[ignored], &ignore, &before[ignored]) == 0)
         ignored++;
-    if (ignored == SIGNALS_COUNT && write(fd, line, length) < 0) {
+    if (ignored == SIGNALS_COUNT && write(fd, text, length) < 0) {
         // The job's own output fails as well then, and says so.
     }
     while (ignored-- > 0)
@@ -43,5 +43,5 @@ void ioat_tell(int fd, const char *text, const char *kept)
     }
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
     if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0)
-        write_once(fd, line, (size_t)length);
+        ioat_write_once(fd, line, (size_t)length);
 }

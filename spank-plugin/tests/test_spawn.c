@@ -21,12 +21,18 @@
 static char output[4097];
 static int64_t took_ms;
 
+// What the next child is given.
+static const char *input;
+
 static struct ioat_spawn_result run_with(const char *body, int deadline_ms, bool with_stderr)
 {
     char *argv[] = {(char *)(uintptr_t)scratch_script("child", body), "argument", NULL};
     char *envp[] = {"PATH=/usr/bin:/bin", "KEPT=yes", NULL};
-    const struct ioat_spawn spawn = {
-        .argv = argv, .envp = envp, .deadline_ms = deadline_ms, .with_stderr = with_stderr};
+    const struct ioat_spawn spawn = {.argv = argv,
+                                     .envp = envp,
+                                     .input = input,
+                                     .deadline_ms = deadline_ms,
+                                     .with_stderr = with_stderr};
     memset(output, 0, sizeof output);
     const int64_t begin_ns = ioat_now_ns();
     const struct ioat_spawn_result result = ioat_spawn_run(&spawn, output, sizeof output - 1);
@@ -47,6 +53,7 @@ static int setup(void **state)
     (void)state;
     fake_reset(S_CTX_ALLOCATOR);
     setenv("SECRET", "leaked", 1);
+    input = NULL;
     scratch_make();
     return 0;
 }
@@ -75,6 +82,47 @@ static void output_and_status(void **state)
     assert_int_equal(result.code, 3);
     assert_string_equal(output, "argument yes []\nerr\neof\n");
     assert_int_equal(result.length, strlen(output));
+}
+
+static void the_input_is_read_to_its_end(void **state)
+{
+    (void)state;
+    static char most[IOAT_SPAWN_INPUT_MAX + 2];
+    memset(most, 'x', IOAT_SPAWN_INPUT_MAX);
+    input = most;
+    struct ioat_spawn_result result = run("wc -c", PROMPT_MS);
+    assert_int_equal(result.outcome, IOAT_EXITED);
+    assert_int_equal(atoi(output), IOAT_SPAWN_INPUT_MAX);
+    // One that does not read is not waited for.
+    result = run("exit 4", PROMPT_MS);
+    assert_int_equal(result.code, 4);
+    assert_true(took_ms < PROMPT_MS);
+    most[IOAT_SPAWN_INPUT_MAX] = 'x';
+    result = run("wc -c", PROMPT_MS);
+    assert_int_equal(result.outcome, IOAT_NOT_STARTED);
+    assert_int_equal(result.code, E2BIG);
+    input = "";
+    result = run("wc -c", PROMPT_MS);
+    assert_string_equal(output, "0\n");
+}
+
+// sbatch may have been started without them: then pipes get their numbers.
+static void the_input_comes_where_standard_descriptors_are_closed(void **state)
+{
+    (void)state;
+    int kept[3];
+    input = "a secret";
+    for (int fd = 0; fd < 3; fd++) {
+        kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+        close(fd);
+    }
+    const struct ioat_spawn_result result = run("cat; echo .", PROMPT_MS);
+    for (int fd = 0; fd < 3; fd++) {
+        dup2(kept[fd], fd);
+        close(kept[fd]);
+    }
+    assert_int_equal(result.outcome, IOAT_EXITED);
+    assert_string_equal(output, "a secret.\n");
 }
 
 static void stderr_can_be_dropped(void **state)
@@ -287,6 +335,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(output_and_status),
+        CASE(the_input_is_read_to_its_end),
+        CASE(the_input_comes_where_standard_descriptors_are_closed),
         CASE(stderr_can_be_dropped),
         CASE(a_signal),
         CASE(clean_start),
