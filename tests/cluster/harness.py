@@ -516,15 +516,20 @@ class Site:
     # What is left behind
 
     def spooled(self) -> list[Path]:
-        """Return what is in the spool: reports that wait, and those that the service refused.
+        """Return what is in the spool, and what has no room there and waits in memory.
 
-        The draft of a helper that was killed is not among them; the flusher removes it when it
-        is old. Of what jobs write there are the places of jobs, not the directory that stays.
+        These are reports that wait, and those that the service refused. The draft of a helper that
+        was killed is not among them; the flusher removes it when it is old. Of what jobs write
+        there are the places of jobs, not the directory that stays.
         """
         spool = self.paths.plugin_spool
         in_force = spool / "in-force"
         there = (path for path in spool.iterdir() if path.suffix != ".new" and path != in_force)
-        return sorted([*there, *in_force.glob("*")])
+        return sorted([*there, *in_force.glob("*"), *self.in_memory()])
+
+    def in_memory(self) -> list[Path]:
+        """Return the reports that the spool did not take."""
+        return sorted((self.paths.plugin_run / ".reports").glob("*.json"))
 
     def helpers(self, command: str) -> list[int]:
         """Return the processes of this cluster's helper that were told to do one thing.

@@ -154,10 +154,10 @@ def test_a_report_that_finds_no_room_is_not_lost(site: Site) -> None:
             with OUTAGES["service stopped"](site):
                 kept = site.sbatch("true", asked(app))
                 assert site.ended(kept)["ExitCode"] == "0:0"
-                (directory,) = site.job_directories()
-                assert (directory / "report.json").exists(), "the report is nowhere"
+                assert len(site.in_memory()) == 1, "the report is nowhere"
+                assert not site.job_directories()
             site.counted(kept)
-            await_true("the directory to go", lambda: not site.job_directories())
+            await_true("the report to be taken", lambda: not site.in_memory())
         assert not site.spooled()
 
 
@@ -171,16 +171,18 @@ def test_an_outage_is_noticed_once_though_the_spool_is_full(site: Site) -> None:
             for _ in range(2):
                 jobs.append(site.sbatch("true", asked(app)))
                 site.ended(jobs[-1])
-            kept = {path.name: path / "report.json" for path in site.job_directories()}
+            kept = [json.loads(path.read_text(encoding="utf-8")) for path in site.in_memory()]
             failures = [
-                json.loads(kept[str(job.job_id)].read_text(encoding="utf-8"))["start_failure"]
+                report["start_failure"]
                 for job in jobs
+                for report in kept
+                if report["job"]["job_id"] == job.job_id
             ]
         noticed = "did not answer this node"
         assert [noticed in failure for failure in failures] == [False, True], failures
         for job in jobs:
             assert site.judged(job)["state"] == "counted"
-        await_true("the directories to go", lambda: not site.job_directories())
+        await_true("the reports to be taken", lambda: not site.in_memory())
 
 
 def launch_grown_old(site: Site, job: Job) -> None:

@@ -198,7 +198,8 @@ class Soak:
 
     def _spooled(self) -> list[str]:
         spool = self._site.paths.plugin_spool
-        return sorted(path.name for path in spool.iterdir() if path.suffix == ".json")
+        on_disk = (path for path in spool.iterdir() if path.suffix == ".json")
+        return sorted(path.name for path in (*on_disk, *self._site.in_memory()))
 
     def _gather(self) -> Facts:
         rows = self._ledger.rows()

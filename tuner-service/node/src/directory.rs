@@ -3,8 +3,9 @@
 //! are written under a temporary name and renamed, so that readers never see half of one.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,11 +14,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{
-    self, DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own,
-    replace,
+    self, DirectoryError, at, check_directory, ensure_directory, ensure_top_directory,
+    find_directory, read_own, replace,
 };
 use crate::job::name_on_node;
 use crate::settings::Outcome;
+use crate::written::Left;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StartRecord {
@@ -39,6 +41,9 @@ pub(crate) struct StartRecord {
     pub(crate) in_job: bool,
     /// [What programs had moved on Lustre](crate::settings::moved_on_lustre) before the job.
     pub(crate) moved_on_lustre: Option<f64>,
+    /// The prolog's helper came to its end: what it changed is what this record says.
+    #[serde(default)]
+    pub(crate) is_complete: bool,
 }
 
 impl StartRecord {
@@ -54,8 +59,26 @@ impl StartRecord {
             settings: None,
             in_job: false,
             moved_on_lustre: None,
+            is_complete: false,
         }
     }
+
+    /// Whether this is surely another launch than that one. Slurm's own id tells from 25.11 on, before
+    /// that the restart count, which an epilog may have of the next launch.
+    pub(crate) fn is_of_another_launch(&self, other: &Job) -> bool {
+        match (&self.job.sluid, &other.sluid) {
+            (Some(own), Some(other)) => own != other,
+            _ => self.job.restart_count != other.restart_count,
+        }
+    }
+}
+
+/// What became of a launch's settings, written before they are put back: whoever reports the launch
+/// after that finds nothing of them in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PutBack {
+    /// Why the launch did not have its settings until its end, if it did not.
+    pub(crate) changed: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -97,13 +120,31 @@ pub(crate) struct Stamps {
 #[derive(Debug)]
 pub(crate) struct JobDirectory {
     path: PathBuf,
+    /// What was found at the path. While it is held, nothing else can be taken for it.
+    found: Option<File>,
 }
+
+/// Our own files in a job's directory, whose names an accelerator's file cannot have.
+pub(crate) const OURS: [&str; 6] = [
+    "job.env",
+    JobDirectory::START_RECORD,
+    JobDirectory::PUT_BACK,
+    JobDirectory::VALUES,
+    JobDirectory::MARKS,
+    JobDirectory::REPORT,
+];
 
 impl JobDirectory {
     const START_RECORD: &str = "start.json";
+    const PUT_BACK: &str = "put-back.json";
+    const VALUES: &str = "left.values";
+    const MARKS: &str = "left.marks";
+    /// A report that helpers up to 0.3.0 have left here.
     const REPORT: &str = "report.json";
     const TAKEN: &str = ".over";
     const DONE: &str = ".done";
+    /// Launches of a job whose reports are still to be made, at most.
+    const TAKEN_MOST: u32 = 1000;
 
     fn path_of(run_dir: &Path, job: &Job) -> PathBuf {
         run_dir
@@ -118,25 +159,57 @@ impl JobDirectory {
         ensure_directory(&cluster)?;
         ensure_directory(&cluster.join(&job.node))?;
         let path = Self::path_of(run_dir, job);
-        match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
-            _ => {}
-        }
+        Self::make_way(&path)?;
         ensure_directory(&path)?;
-        Ok(Self { path })
+        Self::held(path)
+    }
+
+    /// Moves an earlier launch's directory out of the way of the next one: nothing has been reported of
+    /// it, or it would be gone. What is no launch's is removed.
+    fn make_way(path: &Path) -> Result<(), DirectoryError> {
+        if check_directory(path).is_ok() {
+            let earlier = Self::held(path.to_owned())?;
+            let is_launch = [Self::START_RECORD, Self::REPORT];
+            let is_there = |name| fs::symlink_metadata(earlier.file(name)).is_ok();
+            if is_launch.into_iter().any(is_there) {
+                return earlier.moved(Self::TAKEN).map(drop);
+            }
+        }
+        remove_all(path)
+    }
+
+    fn held(path: PathBuf) -> Result<Self, DirectoryError> {
+        let found = find_directory(&path).map_err(at(&path))?;
+        Ok(Self {
+            path,
+            found: Some(found),
+        })
     }
 
     pub(crate) fn open(run_dir: &Path, job: &Job) -> Result<Option<Self>, DirectoryError> {
-        let path = Self::path_of(run_dir, job);
+        Self::open_at(Self::path_of(run_dir, job))
+    }
+
+    fn open_at(path: PathBuf) -> Result<Option<Self>, DirectoryError> {
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(at(&path)(error)),
             Ok(_) => {
-                let directory = Self { path };
+                let directory = Self::held(path)?;
                 directory.check()?;
                 Ok(Some(directory))
             }
         }
+    }
+
+    /// The directory of a node's job, of which no more is known.
+    pub(crate) fn of_node(
+        run_dir: &Path,
+        (cluster, node): (&str, &str),
+        job_id: u32,
+    ) -> Result<Option<Self>, DirectoryError> {
+        let path = run_dir.join(cluster).join(node).join(job_id.to_string());
+        Self::open_at(path)
     }
 
     fn check(&self) -> Result<(), DirectoryError> {
@@ -145,7 +218,13 @@ impl JobDirectory {
 
     pub(crate) fn job_id(&self) -> Option<u32> {
         let name = self.path.file_name()?.to_str()?;
-        name.strip_suffix(Self::TAKEN).unwrap_or(name).parse().ok()
+        match name.strip_suffix(Self::TAKEN) {
+            None => name.parse().ok(),
+            Some(taken) => {
+                let job_id = taken.split_once('.').map_or(taken, |(job_id, _)| job_id);
+                job_id.parse().ok()
+            }
+        }
     }
 
     pub(crate) fn written(&self) -> io::Result<SystemTime> {
@@ -157,15 +236,37 @@ impl JobDirectory {
         if self.is_taken() {
             return Ok(Some(self));
         }
-        let taken = Self {
-            path: self.named(Self::TAKEN),
-        };
-        fs::rename(&self.path, &taken.path).map_err(at(&self.path))?;
+        let taken = self.moved(Self::TAKEN)?;
         if taken.read_start().is_ok_and(|found| found == *start) {
             return Ok(Some(taken));
         }
         fs::rename(&taken.path, &self.path).map_err(at(&self.path))?;
         Ok(None)
+    }
+
+    /// Renames it to a name that no other launch's has: `JOBID.over`, `JOBID.2.over` and so on.
+    fn moved(&self, end: &str) -> Result<Self, DirectoryError> {
+        let mut number = 1;
+        loop {
+            let path = self.named(&match number {
+                1 => end.to_owned(),
+                _ => format!(".{number}{end}"),
+            });
+            match fs::rename(&self.path, &path) {
+                // Where there is one with something in it.
+                Err(error) if is_in_the_way(&error) && number < Self::TAKEN_MOST => number += 1,
+                Err(error) => return Err(at(&self.path)(error)),
+                Ok(()) => return Ok(Self { path, found: None }),
+            }
+        }
+    }
+
+    /// The launch that has the job's directory while this one's is taken: `None` if there is none.
+    pub(crate) fn successor(&self) -> Option<Self> {
+        let job_id = self.job_id()?.to_string();
+        let path = self.path.with_file_name(job_id);
+        (self.is_taken() && fs::symlink_metadata(&path).is_ok())
+            .then_some(Self { path, found: None })
     }
 
     pub(crate) fn is_taken(&self) -> bool {
@@ -228,14 +329,47 @@ impl JobDirectory {
         serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
     }
 
-    pub(crate) fn write_report(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
-        let path = self.file(Self::REPORT);
-        let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
+    /// What became of the launch's settings, if they have been put back.
+    pub(crate) fn put_back(&self) -> Option<PutBack> {
+        let text = read_own(&self.file(Self::PUT_BACK)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Writes down what became of the launch's settings. Who was first has seen them in force.
+    pub(crate) fn note_put_back(&self, changed: Option<&str>) -> Result<(), DirectoryError> {
+        let path = self.file(Self::PUT_BACK);
+        if self.put_back().is_some() {
+            return Ok(());
+        }
+        let note = PutBack {
+            changed: changed.map(str::to_owned),
+        };
+        let text = serde_json::to_vec(&note).map_err(|source| DirectoryError::Json {
             path: path.clone(),
             source,
         })?;
-        replace(&path, &text, 0o400, None)?;
-        Ok(path)
+        replace(&path, &text, 0o400, None)
+    }
+
+    /// Keeps what the job has written, whose place the next launch is about to take.
+    pub(crate) fn keep_left(&self, left: &Left) -> Result<(), DirectoryError> {
+        replace(&self.file(Self::VALUES), &left.values, 0o400, None)?;
+        replace(&self.file(Self::MARKS), &left.marks, 0o400, None)
+    }
+
+    /// What the job has written, if it is [kept here](Self::keep_left).
+    pub(crate) fn left(&self) -> Option<Left> {
+        let of = |name| files::read_own_bytes(&self.file(name)).ok();
+        Some(Left {
+            values: of(Self::VALUES)?,
+            marks: of(Self::MARKS)?,
+        })
+    }
+
+    /// A report that a helper up to 0.3.0 has left here, because its spool was full.
+    pub(crate) fn report(&self) -> Option<FinishRequest> {
+        let text = read_own(&self.file(Self::REPORT)).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     /// Reads a small file of ours.
@@ -268,18 +402,33 @@ impl JobDirectory {
     }
 
     /// Renames before removing: a half-removed directory must not be taken for a launch, whose
-    /// report would replace the complete one.
+    /// report would replace the complete one. Another launch's, which has come to its place, stays.
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
         let done = self.named(Self::DONE);
         remove_all(&done)?;
         match fs::rename(&self.path, &done) {
             // The timer's pass or a late epilog has removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            renamed => renamed
-                .map_err(at(&self.path))
-                .and_then(|()| remove_all(&done)),
+            Ok(()) if self.is_at(&done) => remove_all(&done),
+            Ok(()) => fs::rename(&done, &self.path).map_err(at(&done)),
+            Err(error) => Err(at(&self.path)(error)),
         }
     }
+
+    /// Whether what is at a path is what was found.
+    fn is_at(&self, path: &Path) -> bool {
+        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        self.found.as_ref().is_none_or(|found| {
+            let found = found.metadata().map(identity).ok();
+            found.is_some() && fs::symlink_metadata(path).map(identity).ok() == found
+        })
+    }
+}
+
+/// Whether a directory cannot be renamed to another's name because there is something in that.
+fn is_in_the_way(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
+    matches!(error.kind(), AlreadyExists | DirectoryNotEmpty)
 }
 
 fn is_named(path: &Path, end: &str) -> bool {
@@ -318,7 +467,11 @@ fn below_nodes(run_dir: &Path) -> Vec<PathBuf> {
 pub(crate) fn names_on_nodes(run_dir: &Path) -> BTreeSet<String> {
     let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
     let on_node = |path: PathBuf| {
-        let job_id = JobDirectory { path: path.clone() }.job_id()?;
+        let directory = JobDirectory {
+            path: path.clone(),
+            found: None,
+        };
+        let job_id = directory.job_id()?;
         let node = path.parent()?;
         Some(name_on_node(&name(node.parent()?)?, &name(node)?, job_id))
     };
@@ -328,21 +481,11 @@ pub(crate) fn names_on_nodes(run_dir: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The reports kept in jobs' directories, of all nodes on this host.
-pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
-    let directories = below_nodes(run_dir).into_iter();
-    directories
-        .map(|directory| directory.join(JobDirectory::REPORT))
-        .filter(|path| path.is_file())
-        .collect()
-}
-
 pub(crate) fn unreported(run_dir: &Path) -> Vec<JobDirectory> {
     let directories = below_nodes(run_dir).into_iter();
     directories
-        .map(|path| JobDirectory { path })
+        .map(|path| JobDirectory { path, found: None })
         .filter(|directory| directory.job_id().is_some() && directory.check().is_ok())
-        .filter(|directory| !directory.file(JobDirectory::REPORT).exists())
         .collect()
 }
 
@@ -365,6 +508,53 @@ mod tests {
         let second = JobDirectory::create(&run_dir, &job()).unwrap();
         assert!(second.read_start().is_err());
         second.remove().unwrap();
+        assert!(JobDirectory::open(&run_dir, &job()).unwrap().is_none());
+    }
+
+    #[test]
+    fn launches_that_nobody_has_reported_are_put_by_each_under_a_name_of_its_own() {
+        let run = tempfile::tempdir().unwrap();
+        let run_dir = run.path().join("run");
+        for restart_count in 0..3 {
+            let job = Job {
+                restart_count,
+                ..job()
+            };
+            let directory = JobDirectory::create(&run_dir, &job).unwrap();
+            let start = StartRecord::without_answer(job, "x");
+            directory.write_start(&start).unwrap();
+        }
+        let mut found: Vec<_> = unreported(&run_dir)
+            .iter()
+            .map(|directory| {
+                let restarts = directory.read_start().unwrap().job.restart_count;
+                assert_eq!(directory.job_id(), Some(7));
+                (restarts, directory.is_taken())
+            })
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [(0, true), (1, true), (2, false)]);
+        assert_eq!(names_on_nodes(&run_dir).len(), 1);
+    }
+
+    /// Attack (files): A job is launched again while a helper, which has been held up, removes the
+    /// directory of the launch before.
+    /// Outcome: The new launch keeps its directory, with all that is in it.
+    #[test]
+    fn what_has_come_to_its_place_meanwhile_is_not_removed() {
+        let run = tempfile::tempdir().unwrap();
+        let run_dir = run.path().join("run");
+        let create = || JobDirectory::create(&run_dir, &job()).unwrap();
+        let held_up = create();
+        held_up
+            .write_start(&StartRecord::without_answer(job(), "first"))
+            .unwrap();
+        let next = create();
+        let start = StartRecord::without_answer(job(), "next");
+        next.write_start(&start).unwrap();
+        held_up.remove().unwrap();
+        assert_eq!(next.read_start().unwrap(), start);
+        next.remove().unwrap();
         assert!(JobDirectory::open(&run_dir, &job()).unwrap().is_none());
     }
 

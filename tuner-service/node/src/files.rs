@@ -39,6 +39,12 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
 /// Reads a small file of ours; follows no link and does not block on a FIFO. `InvalidData` if it
 /// can never be read: not UTF-8, too long, or writable by others.
 pub(crate) fn read_own(path: &Path) -> io::Result<String> {
+    let bytes = read_own_bytes(path)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// The same, of what need not be UTF-8.
+pub(crate) fn read_own_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let opened = OpenOptions::new()
         .read(true)
@@ -61,9 +67,9 @@ pub(crate) fn read_own(path: &Path) -> io::Result<String> {
     if metadata.len() > LIMIT {
         return Err(refused(format!("it is longer than {LIMIT} bytes")));
     }
-    let mut text = String::new();
-    file.take(LIMIT).read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    file.take(LIMIT).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Finds what is at a path, itself if it is a link, and opens nothing.

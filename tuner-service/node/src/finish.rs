@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
+use io_autotune_console as console;
 use io_autotune_protocol::{Call, Client, Job, OverAnswer, OverRequest};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
 use crate::deadline::Deadline;
-use crate::directory::{self, JobDirectory};
+use crate::directory::JobDirectory;
 use crate::job::{self, NodeJob};
 use crate::output::say;
 use crate::places::Places;
@@ -30,13 +31,24 @@ pub(crate) async fn finish(
 ) -> Result<(), ReportError> {
     let config = service.node_config();
     let node_job = job::read(|name| std::env::var(name).ok());
-    let changed = match (&node_job, &config) {
-        (Ok(node_job), Ok(config)) => restore::changed_meanwhile(node_job, places, config),
-        (Ok(node_job), Err(_)) => {
-            restore::changed_meanwhile(node_job, places, &NodeConfig::default())
+    // Before the directory, so that a launch that comes meanwhile has another place.
+    let place = node_job
+        .as_ref()
+        .ok()
+        .and_then(|node_job| written::find_place(&places.spool_dir, &node_job.job));
+    let opened = node_job.as_ref().map_or(Ok(None), |node_job| {
+        JobDirectory::open(&places.run_dir, &node_job.job)
+    });
+    let directory = opened.as_ref().ok().and_then(Option::as_ref);
+    let mut changed = None;
+    if let Ok(node_job) = &node_job {
+        if directory.is_some_and(|directory| is_anothers(directory, &node_job.job)) {
+            return Ok(());
         }
-        (Err(_), _) => None,
-    };
+        let unset = NodeConfig::default();
+        let config = config.as_ref().unwrap_or(&unset);
+        changed = restore::changed_meanwhile(&node_job.job, directory, places, config);
+    }
     // Before anything that can fail.
     restore::put_back(&config, places);
     let node_job = node_job?;
@@ -44,23 +56,19 @@ pub(crate) async fn finish(
     if node_job.is_later_component {
         return Ok(());
     }
-    let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
-    if directory
-        .as_ref()
-        .is_some_and(|directory| is_anothers(directory, &node_job.job))
-    {
-        return Ok(());
-    }
-    let left = written::take(&places.spool_dir, &node_job.job);
+    let directory = opened?;
     if directory.is_none() && !speaks_without_start(&node_job) {
+        written::remove(place);
         return Ok(());
     }
+    let left = written::read(place.as_ref(), &node_job.job);
     let config = config.unwrap_or_default();
     let report = report(node_job, directory.as_ref(), &config, changed, &left)?;
-    let spool = Spool::open(&places.spool_dir)?;
+    let spool = Spool::of(places);
     let breaker = Breaker::of(&places.run_dir);
-    let path = keep(&spool, directory, &report, places)?;
+    let path = keep(&spool, directory, &report)?;
     // From here on the report survives this process.
+    written::remove(place);
     let waits = |why: &dyn std::fmt::Display| {
         say(&format!("the report waits in {}: {why}", path.display()));
     };
@@ -70,14 +78,7 @@ pub(crate) async fn finish(
             route.recall(&client);
             if delivered(&spool, &client, &breaker, &path, deadline).await {
                 let until = Instant::now() + FOR_OTHERS;
-                deliver_waiting(
-                    &spool,
-                    &places.run_dir,
-                    (&client, &breaker),
-                    deadline,
-                    until,
-                )
-                .await;
+                deliver_waiting(&spool, (&client, &breaker), deadline, until).await;
             }
             route.keep(&client);
         }
@@ -88,8 +89,8 @@ pub(crate) async fn finish(
 }
 
 /// Whether a directory is another launch's, as far as Slurm's ids tell: this epilog comes late, or the
-/// helper of its prolog was killed. What is in it, and what is read back, is for the other's epilog,
-/// or the timer.
+/// helper of its prolog was killed. What is in it, what is read back, and the settings that are in
+/// force are for the other's epilog, or the timer.
 fn is_anothers(directory: &JobDirectory, job: &Job) -> bool {
     let start = directory.read_start().ok();
     let laid_out_for = start.and_then(|start| start.job.sluid);
@@ -141,17 +142,11 @@ async fn delivered(
 /// Delivers what waits until the deadline or an outage; starts no delivery after `until`.
 async fn deliver_waiting(
     spool: &Spool,
-    run_dir: &Path,
     (client, breaker): (&Client, &Breaker),
     deadline: Deadline,
     until: Instant,
 ) {
-    let mut waiting = spool.waiting().unwrap_or_else(|error| {
-        say(&format!("the spool cannot be read: {error}"));
-        Vec::new()
-    });
-    waiting.extend(directory::reports(run_dir));
-    for path in waiting {
+    for path in spool.waiting() {
         let is_late = deadline.left().is_zero() || Instant::now() >= until;
         if is_late || !delivered(spool, client, breaker, &path, deadline).await {
             return;
@@ -174,14 +169,7 @@ async fn tend(
     let seen = (now, Path::new("/proc"));
     overdue::report(service, places, spool, (client, breaker), deadline, seen).await;
     let all_the_time = deadline.end;
-    deliver_waiting(
-        spool,
-        &places.run_dir,
-        (client, breaker),
-        deadline,
-        all_the_time,
-    )
-    .await;
+    deliver_waiting(spool, (client, breaker), deadline, all_the_time).await;
     if breaker.is_there() || route.is_there() {
         // What nodes' door answers too: of no run.
         let none = OverRequest { runs: Vec::new() };
@@ -194,9 +182,7 @@ async fn tend(
         }
     }
     settings::stop_again(&places.spool_dir, deadline, now);
-    if let Err(error) = spool.sweep(now) {
-        say(&format!("the spool cannot be read: {error}"));
-    }
+    spool.sweep(now);
 }
 
 pub(crate) async fn flush(
@@ -205,24 +191,26 @@ pub(crate) async fn flush(
     every: Option<Duration>,
     began: Instant,
 ) -> ExitCode {
-    let (mut client, spool) = match (service.node_client(), Spool::open(&places.spool_dir)) {
-        (Ok(client), Ok(spool)) => (client, spool),
-        (Err(error), _) => {
-            say(&error.to_string());
-            return ExitCode::FAILURE;
-        }
-        (_, Err(error)) => {
-            say(&error.to_string());
-            return ExitCode::FAILURE;
-        }
+    let mut client = match service.node_client() {
+        Ok(client) => client,
+        Err(error) => return console::ended(Err(error)),
     };
+    let spool = Spool::of(places);
+    // What waits in memory is delivered all the same.
+    let usable = spool.usable();
+    if let Err(error) = &usable {
+        say(&error.to_string());
+    }
     let (breaker, route) = (Breaker::of(&places.run_dir), Route::of(&places.run_dir));
     let known = (&breaker, &route);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;
     tend(service, places, &spool, &client, known, Deadline { end }).await;
     let Some(every) = every else {
-        return ExitCode::SUCCESS;
+        return match usable {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
     };
     let mut ticks = tokio::time::interval(every);
     let terminated = async {

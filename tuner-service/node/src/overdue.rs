@@ -4,9 +4,9 @@
 //! A launch is over when no step of its job runs on this host, nothing was written for [`QUIET`],
 //! and its batch step has ended or the service knows Slurm's outcome record. Where a step runs the
 //! epilog, it is over with the last step. If its epilog still comes, the service counts no second
-//! report of this node.
+//! report of this node. A launch after which the job was launched again is over too: the next prolog
+//! has put its directory by.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -29,7 +29,7 @@ use crate::places::Places;
 use crate::report::{self, ReportError};
 use crate::service_arguments::ServiceArguments;
 use crate::spool::Spool;
-use crate::{restore, settings, stamp, written};
+use crate::{restore, stamp, written};
 
 /// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);
@@ -47,6 +47,7 @@ pub(crate) async fn report(
     deadline: Deadline,
     (now, proc): (SystemTime, &Path),
 ) {
+    keep_older_reports(places, spool);
     let (swept, forgotten) = (
         directory::sweep(&places.run_dir),
         forget_what_is_nobodys(places, now),
@@ -74,11 +75,14 @@ pub(crate) async fn report(
     };
     let (mut over, mut doubtful) = (Vec::new(), Vec::new());
     for directory in quiet {
-        if directory
+        let has_steps = directory
             .job_id()
-            .is_none_or(|job_id| living.contains(&job_id))
-        {
-            continue;
+            .is_none_or(|job_id| living.contains(&job_id));
+        match follower(&directory) {
+            Follower::None if has_steps => continue,
+            // Of one launch whose prolog has run twice.
+            Follower::PerhapsItself => continue,
+            Follower::None | Follower::Another => {}
         }
         match directory.read_start() {
             Ok(start) => {
@@ -121,16 +125,43 @@ fn was_quiet_since(written: io::Result<SystemTime>, now: SystemTime) -> bool {
 /// A launch has its directory before it has a place to write in, and after: a place that is older and
 /// has none is nobody's. The node's memory was lost, or a helper was killed.
 fn forget_what_is_nobodys(places: &Places, now: SystemTime) -> Result<(), DirectoryError> {
-    let launches = OnceCell::new();
     written::forget_those(&places.spool_dir, |place| {
         let made = fs::symlink_metadata(place).and_then(|metadata| metadata.modified());
         let name = place.file_name().and_then(OsStr::to_str);
         was_quiet_since(made, now)
             && name.is_some_and(|name| {
-                let launches = launches.get_or_init(|| directory::names_on_nodes(&places.run_dir));
-                !launches.contains(name)
+                // Asked after the place was found: a launch that has come since has another one.
+                !directory::names_on_nodes(&places.run_dir).contains(name)
             })
     })
+}
+
+/// Who has the job's directory while a launch's is put by.
+enum Follower {
+    None,
+    PerhapsItself,
+    Another,
+}
+
+fn follower(directory: &JobDirectory) -> Follower {
+    let Some(next) = directory.successor() else {
+        return Follower::None;
+    };
+    match (directory.read_start(), next.read_start()) {
+        (Ok(own), Ok(next)) if own.is_of_another_launch(&next.job) => Follower::Another,
+        _ => Follower::PerhapsItself,
+    }
+}
+
+/// Helpers up to 0.3.0 kept a report in its job's directory where the spool had no room.
+fn keep_older_reports(places: &Places, spool: &Spool) {
+    for directory in directory::unreported(&places.run_dir) {
+        if let Some(report) = directory.report()
+            && let Err(error) = report::keep(spool, Some(directory), &report)
+        {
+            say(&error.to_string());
+        }
+    }
 }
 
 fn cleared(directory: JobDirectory, why: &DirectoryError) {
@@ -207,15 +238,29 @@ impl Overdue {
         let config = service
             .node_config()
             .unwrap_or_else(|_| NodeConfig::default());
-        let changed = restore::changed_meanwhile(&node_job, places, &config);
+        // Before the directory is taken: what comes to its path after that is the next launch's.
+        let mut place = written::find_place(&places.spool_dir, &start.job);
         let Some(directory) = directory.take(&start)? else {
             return Ok(false);
         };
-        // The next prolog on this node would do it too, but may be far away.
-        settings::restore_after(&start.job, &config, &places.spool_dir);
-        let left = written::take(&places.spool_dir, &start.job);
+        let is_last = directory.successor().is_none();
+        let changed = match is_last {
+            true => restore::changed_meanwhile(&start.job, Some(&directory), places, &config),
+            false => restore::noted(&directory),
+        };
+        if is_last {
+            // The next prolog on this node would do it too, but may be far away.
+            restore::put_back_after(&start.job, &config, places);
+        }
+        let kept = directory.left();
+        if kept.is_some() || !is_last {
+            // The next launch's.
+            place = None;
+        }
+        let left = kept.unwrap_or_else(|| written::read(place.as_ref(), &start.job));
         let report = report::report(node_job, Some(&directory), &config, changed, &left)?;
-        report::keep(spool, Some(directory), &report, places)?;
+        report::keep(spool, Some(directory), &report)?;
+        written::remove(place);
         Ok(true)
     }
 }
@@ -320,7 +365,7 @@ mod tests {
 
         /// Passes so long after the directory was written, and returns the reports that wait.
         async fn after(&self, age: Duration) -> Vec<std::path::PathBuf> {
-            let spool = Spool::open(&self.places.spool_dir).unwrap();
+            let spool = Spool::of(&self.places);
             let client = self.service.node_client().unwrap();
             let breaker = Breaker::of(&self.places.run_dir);
             let end = std::time::Instant::now() + Duration::from_secs(20);
@@ -336,7 +381,7 @@ mod tests {
                 (now, &self.root.path().join("proc")),
             )
             .await;
-            spool.waiting().unwrap()
+            spool.waiting()
         }
 
         /// Has slurmstepd run this step, as root.
@@ -440,6 +485,38 @@ mod tests {
         assert!(node.after(QUIET / 2).await.is_empty());
         assert!(node.is_left());
         assert!(node.after(2 * QUIET).await.is_empty());
+        assert!(!node.is_left());
+    }
+
+    #[tokio::test]
+    async fn a_report_that_an_older_helper_has_left_in_its_jobs_directory_is_kept() {
+        let node = Node::new();
+        let directory = node.launched();
+        let report = report::report(
+            crate::testing::node_job(),
+            Some(&directory),
+            &NodeConfig::default(),
+            None,
+            &Default::default(),
+        );
+        let report = serde_json::to_vec(&report.unwrap()).unwrap();
+        fs::write(directory.file("report.json"), &report).unwrap();
+        // Even if its job has been launched again.
+        let next = node.launched();
+        let waiting = node.after(Duration::ZERO).await;
+        assert_eq!(waiting.len(), 1);
+        assert_eq!(fs::read(&waiting[0]).unwrap(), report);
+        assert!(next.read_start().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_launch_whose_prolog_has_run_twice_is_not_over_before_its_second_directory_is() {
+        let node = Node::new();
+        node.stamped(&node.launched());
+        let second = node.launched();
+        assert!(node.after(2 * QUIET).await.is_empty());
+        second.remove().unwrap();
+        assert_eq!(node.after(2 * QUIET).await.len(), 1);
         assert!(!node.is_left());
     }
 

@@ -10,7 +10,6 @@ use crate::directory::{JobDirectory, Stamps, StartRecord};
 use crate::files::DirectoryError;
 use crate::job::{JobError, NodeJob};
 use crate::output::say;
-use crate::places::Places;
 use crate::settings::Outcome;
 use crate::spool::Spool;
 use crate::written::Left;
@@ -24,12 +23,11 @@ pub(crate) enum ReportError {
     Directory(#[from] DirectoryError),
 }
 
-/// Writes the report, to the job's directory if the spool has no room; else removes that directory.
+/// Keeps the report where it survives this process, and then removes the job's directory.
 pub(crate) fn keep(
     spool: &Spool,
     directory: Option<JobDirectory>,
     report: &FinishRequest,
-    places: &Places,
 ) -> Result<PathBuf, DirectoryError> {
     // slurmd was killed in the epilog and runs it again: the first report knows more.
     if directory.is_none()
@@ -37,21 +35,12 @@ pub(crate) fn keep(
     {
         return Ok(path);
     }
-    match (spool.add(report), directory) {
-        (Ok(path), None) => Ok(path),
-        (Ok(path), Some(directory)) => {
-            directory.remove()?;
-            Ok(path)
-        }
-        (Err(error), directory) => {
-            say(&format!("{error}; the report stays in the job's directory"));
-            let directory = match directory {
-                Some(directory) => directory,
-                None => JobDirectory::create(&places.run_dir, &report.job)?,
-            };
-            directory.write_report(report)
-        }
+    let path = spool.add(report)?;
+    // A second report of it changes nothing.
+    if let Some(Err(error)) = directory.map(JobDirectory::remove) {
+        say(&error.to_string());
     }
+    Ok(path)
 }
 
 /// Without an answer a job ran as without us; only the variables that an earlier answer named tell
@@ -150,19 +139,13 @@ pub(crate) fn report(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
     use super::*;
     use crate::files::read_limited;
-    use crate::testing::{job, node_job};
-
-    fn places(parent: &Path) -> Places {
-        Places {
-            run_dir: parent.join("run"),
-            spool_dir: parent.join("spool"),
-        }
-    }
+    use crate::testing::{job, node_job, places};
 
     fn made(directory: Option<&JobDirectory>) -> FinishRequest {
         let config = NodeConfig::default();
@@ -218,18 +201,15 @@ mod tests {
     fn a_second_epilog_leaves_the_report_of_the_first() {
         let parent = tempfile::tempdir().unwrap();
         let places = places(parent.path());
-        let spool = Spool::open(&places.spool_dir).unwrap();
-        let first = keep(&spool, None, &made(None), &places).unwrap();
+        let spool = Spool::of(&places);
+        let first = keep(&spool, None, &made(None)).unwrap();
         fs::write(&first, "the first").unwrap();
-        assert_eq!(keep(&spool, None, &made(None), &places).unwrap(), first);
+        assert_eq!(keep(&spool, None, &made(None)).unwrap(), first);
         assert_eq!(read_limited(&first).unwrap(), "the first");
 
         // Not where a launch has left its directory: it is another one.
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
-        assert_eq!(
-            keep(&spool, Some(directory), &made(None), &places).unwrap(),
-            first
-        );
+        assert_eq!(keep(&spool, Some(directory), &made(None)).unwrap(), first);
         assert_ne!(read_limited(&first).unwrap(), "the first");
         assert!(
             JobDirectory::open(&places.run_dir, &job())
@@ -238,16 +218,63 @@ mod tests {
         );
     }
 
+    /// What becomes of a spool.
+    type Spoil = fn(&Path);
+
+    /// Promise: a report is lost
     #[test]
-    fn a_report_without_room_in_the_spool_stays_in_the_jobs_directory() {
+    fn a_spool_that_cannot_be_used_is_a_full_one() {
+        let spoilt: [(&str, Spoil); 5] = [
+            ("others can write it", |spool| {
+                fs::create_dir(spool).unwrap();
+                fs::set_permissions(spool, Permissions::from_mode(0o777)).unwrap();
+            }),
+            ("a file", |spool| fs::write(spool, "").unwrap()),
+            ("a link", |spool| symlink("/tmp", spool).unwrap()),
+            ("a dangling link", |spool| {
+                symlink("/nowhere", spool).unwrap()
+            }),
+            ("no room", |spool| {
+                // In the place of the report there is a directory.
+                let name = "c.7.0.n1.json";
+                fs::create_dir_all(spool.join(name).join("x")).unwrap();
+            }),
+        ];
+        for (what, spoil) in spoilt {
+            let parent = tempfile::tempdir().unwrap();
+            let places = places(parent.path());
+            spoil(&places.spool_dir);
+            let spool = Spool::of(&places);
+            let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
+            let path = keep(&spool, Some(directory), &made(None)).unwrap();
+            assert!(path.starts_with(&places.run_dir), "{what}");
+            assert!(spool.waiting().contains(&path), "{what}");
+            assert!(
+                JobDirectory::open(&places.run_dir, &job())
+                    .unwrap()
+                    .is_none(),
+                "{what}"
+            );
+            // Nor does the next launch of the job.
+            JobDirectory::create(&places.run_dir, &job()).unwrap();
+            assert!(path.is_file(), "{what}");
+            assert_eq!(keep(&spool, None, &made(None)).unwrap(), path, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_launch_whose_report_can_be_kept_nowhere_keeps_its_directory() {
         let parent = tempfile::tempdir().unwrap();
         let places = places(parent.path());
-        let spool = Spool::open(&places.spool_dir).unwrap();
-        fs::remove_dir(&places.spool_dir).unwrap();
+        fs::write(&places.spool_dir, "").unwrap();
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
-        for directory in [Some(directory), None] {
-            let path = keep(&spool, directory, &made(None), &places).unwrap();
-            assert_eq!(crate::directory::reports(&places.run_dir), [path]);
-        }
+        fs::write(places.run_dir.join(".reports"), "").unwrap();
+        let spool = Spool::of(&places);
+        assert!(keep(&spool, Some(directory), &made(None)).is_err());
+        assert!(
+            JobDirectory::open(&places.run_dir, &job())
+                .unwrap()
+                .is_some()
+        );
     }
 }

@@ -1,7 +1,9 @@
+use io_autotune_protocol::Job;
+
 use crate::agent::journal;
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::JobDirectory;
-use crate::job::{self, NodeJob};
+use crate::job;
 use crate::output::say;
 use crate::places::Places;
 use crate::service_arguments::ServiceArguments;
@@ -24,7 +26,12 @@ pub(crate) fn put_back(config: &Result<NodeConfig, NodeConfigError>, places: &Pl
     };
     match job::node(|name| std::env::var(name).ok()) {
         Ok((cluster, node)) => {
-            settings::restore(Some((&cluster, &node)), config, &places.spool_dir);
+            settings::restore(
+                Some((&cluster, &node)),
+                config,
+                &places.spool_dir,
+                &note(places),
+            );
         }
         Err(error) => say(&format!("settings are not put back: {error}")),
     }
@@ -41,7 +48,7 @@ pub(crate) fn restore(
             say(&format!("what jobs have told is not removed: {error}"));
         }
         let config = config?;
-        settings::restore(None, &config, &places.spool_dir);
+        settings::restore(None, &config, &places.spool_dir, &note(places));
         settings::forget_commands(&config, &places.spool_dir);
     } else {
         put_back(&config, places);
@@ -49,36 +56,86 @@ pub(crate) fn restore(
     Ok(())
 }
 
+/// What a hook writes down in a job's directory before it puts back what is saved for that job: unless
+/// the job's own end has been there first, the settings were not in force until then.
+fn note(places: &Places) -> impl Fn((&str, &str), u32) {
+    |(cluster, node), job_id| {
+        let why = "its settings were put back before it ended";
+        let noted = JobDirectory::of_node(&places.run_dir, (cluster, node), job_id)
+            .and_then(|found| found.map_or(Ok(()), |found| found.note_put_back(Some(why))));
+        if let Err(error) = noted {
+            say(&format!(
+                "{error}: that the settings of job {job_id} are put back is not noted"
+            ));
+        }
+    }
+}
+
+/// Puts back what one job has changed, whose directory has been taken. What became of its settings is
+/// noted there.
+pub(crate) fn put_back_after(job: &Job, config: &NodeConfig, places: &Places) {
+    settings::restore_after(job, config, &places.spool_dir, &|_, _| {});
+}
+
+/// Why a launch whose settings another's prolog has put back did not have them until its end, as far as
+/// it is noted.
+pub(crate) fn noted(directory: &JobDirectory) -> Option<String> {
+    if let Some(noted) = directory.put_back() {
+        return noted.changed;
+    }
+    let start = directory.read_start().ok()?;
+    // Nothing was saved for it any more: it had none, or nobody knows until when.
+    let had_settings = matches!(start.settings, Some(Outcome::InForce { .. }));
+    had_settings.then(|| "until when its settings were in force is not known".to_owned())
+}
+
 /// Ends the agent that moves settings while a job runs. Why the job did not have its settings until
 /// its end, or had some of them by a killed helper.
+///
+/// The answer is noted in the job's directory before it is given: once the settings are put back
+/// nobody can find it again.
 pub(crate) fn changed_meanwhile(
-    node_job: &NodeJob,
+    job: &Job,
+    directory: Option<&JobDirectory>,
     places: &Places,
     config: &NodeConfig,
 ) -> Option<String> {
-    let ended = settings::end_agent(&node_job.job, &places.spool_dir);
-    let directory = JobDirectory::open(&places.run_dir, &node_job.job)
-        .ok()
-        .flatten();
-    let left = directory
-        .as_ref()
-        .and_then(|directory| journal::read(&directory.file(journal::FILE)))
-        .and_then(|record| Some(record.entries.last()?.values.clone()));
+    let ended = settings::end_agent(job, &places.spool_dir);
+    if let Some(noted) = directory.and_then(JobDirectory::put_back) {
+        return noted.changed;
+    }
     let start = directory.and_then(|directory| directory.read_start().ok());
+    let is_untouched = start
+        .as_ref()
+        .is_some_and(|start| start.is_complete && start.settings.is_none());
+    if is_untouched {
+        return None;
+    }
+    let is_saved = settings::is_anything_changed(job, &places.spool_dir);
     let given = start.as_ref().and_then(|start| start.settings.as_ref());
-    match (given, &start) {
+    let changed = match (given, &start) {
         (Some(Outcome::InForce { values, levers, .. }), Some(start)) => ended.or_else(|| {
-            if !levers.is_empty()
-                && !settings::is_anything_changed(&node_job.job, &places.spool_dir)
-            {
+            if !levers.is_empty() && !is_saved {
                 return Some("its levers were put back before it ended".to_owned());
             }
-            let settings = &start.answer.as_ref()?.delivery.settings;
-            settings::changed_meanwhile(values, (levers, left.as_deref()), settings, config)
+            let left = directory
+                .and_then(|directory| journal::read(&directory.file(journal::FILE)))
+                .and_then(|record| Some(record.entries.last()?.values.clone()));
+            let delivery = &start.answer.as_ref()?.delivery;
+            settings::changed_meanwhile(values, (levers, left.as_deref()), delivery, config)
         }),
-        _ => settings::is_anything_changed(&node_job.job, &places.spool_dir).then(|| {
+        _ => is_saved.then(|| {
             "the node helper was killed while it changed settings: some of them were in force"
                 .to_owned()
         }),
+    };
+    if (is_saved || given.is_some())
+        && let Some(directory) = directory
+        && let Err(error) = directory.note_put_back(changed.as_deref())
+    {
+        say(&format!(
+            "{error}: what became of the settings is not noted"
+        ));
     }
+    changed
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::statistics::given_and_taken;
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::deadline::Deadline;
-use crate::files::{DirectoryError, read_limited};
+use crate::files::{DirectoryError, ensure_top_directory, read_limited};
 use crate::output::say;
 use command::Running;
 use kernel::{Kernel, Target};
@@ -207,11 +207,10 @@ pub(crate) fn apply(
             return Err(SettingsError::Refused(objection));
         }
         let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
-        if !saved
-            .jobs()
-            .map_err(|error| SettingsError::Refused(error.to_string()))?
-            .is_empty()
-        {
+        let in_the_way = |error: DirectoryError| SettingsError::Refused(error.to_string());
+        ensure_top_directory(spool).map_err(in_the_way)?;
+        let _locked = saved.lock().map_err(in_the_way)?;
+        if !saved.jobs().map_err(in_the_way)?.is_empty() {
             let why = "what an earlier job changed on this node could not be put back yet";
             return Err(SettingsError::Refused(why.into()));
         }
@@ -268,15 +267,34 @@ pub(crate) fn is_anything_changed(job: &Job, spool: &Path) -> bool {
     saved.jobs().map_or(true, |jobs| jobs.contains(&job.job_id))
 }
 
-/// What somebody else has changed. `left`: what an agent has set last, a value of each lever.
+/// What somebody else has changed: a value, or what has it. A file system that was mounted again is
+/// another, without the setting. `left`: what an agent has set last, a value of each lever.
 pub(crate) fn changed_meanwhile(
     in_force: &BTreeMap<String, String>,
     (levers, left): (&[GivenLever], Option<&[u64]>),
-    settings: &[DeliveredSetting],
+    delivery: &Delivery,
     config: &NodeConfig,
 ) -> Option<String> {
     let kernel = Kernel::new(&config.settings);
-    let given = wanted(&kernel, settings).unwrap_or_default();
+    let given = match wanted(&kernel, &delivery.settings) {
+        Ok(given) => given,
+        Err(error) => return Some(format!("at the end of the job: {error}")),
+    };
+    let labels = |targets: &[Target]| targets.iter().map(Target::label).collect::<BTreeSet<_>>();
+    let now = given.iter().map(|(target, _)| target.label()).collect();
+    if let Some(others) = others(&in_force.keys().cloned().collect(), &now) {
+        return Some(others);
+    }
+    let asked = delivery.online.iter().flat_map(|online| &online.levers);
+    for (lever, asked) in levers.iter().zip(asked) {
+        let now = match kernel.targets(asked.kind, &asked.name) {
+            Ok(targets) => labels(&targets),
+            Err(error) => return Some(format!("at the end of the job: {}: {error}", asked.name)),
+        };
+        if let Some(others) = others(&labels(&lever.targets), &now) {
+            return Some(others);
+        }
+    }
     let given = given.iter().filter_map(|(target, _)| {
         let is_moved = levers.iter().any(|lever| lever.targets.contains(target));
         let then = in_force.get(&target.label()).filter(|_| !is_moved)?;
@@ -299,6 +317,18 @@ pub(crate) fn changed_meanwhile(
             .unwrap_or_else(|error| error.to_string());
         (now != then).then(|| format!("{label} was {then} and is {now} at the end of the job"))
     })
+}
+
+/// What had settings when the job began and is not there any more, or has come without them.
+fn others(then: &BTreeSet<String>, now: &BTreeSet<String>) -> Option<String> {
+    let gone = then.difference(now).next();
+    let gone =
+        gone.map(|label| format!("{label} had its setting and is gone before the job ended"));
+    let come = || {
+        let come = now.difference(then).next();
+        come.map(|label| format!("{label} has come during the job, without its setting"))
+    };
+    gone.or_else(come)
 }
 
 /// What programs on this node have read and written on Lustre so far, in bytes; `None` without it.
@@ -324,8 +354,16 @@ pub(crate) fn end_agent(job: &Job, spool: &Path) -> Option<String> {
     online::end(agent).then(|| "tuning inside the job ended before the job did".to_owned())
 }
 
+/// Notes that what is saved for a job of this cluster and node is about to be put back.
+pub(crate) type Note<'a> = &'a dyn Fn((&str, &str), u32);
+
 /// Restores what jobs have changed on one node, or with `None` on all nodes of this host.
-pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &Path) {
+pub(crate) fn restore(
+    node: Option<(&str, &str)>,
+    config: &NodeConfig,
+    spool: &Path,
+    note: Note<'_>,
+) {
     let directories = match node {
         Some((cluster, node)) => Ok(vec![SavedDirectory::new(spool, cluster, node)]),
         None => SavedDirectory::all(spool),
@@ -336,23 +374,45 @@ pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &P
         Vec::new()
     });
     for saved in directories {
-        restore_of(&kernel, &saved, |_| true);
+        restore_of(&kernel, &saved, |_| true, note);
     }
 }
 
 /// Restores what one job has changed.
-pub(crate) fn restore_after(job: &Job, config: &NodeConfig, spool: &Path) {
+pub(crate) fn restore_after(job: &Job, config: &NodeConfig, spool: &Path, note: Note<'_>) {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
     let kernel = Kernel::new(&config.settings);
-    restore_of(&kernel, &saved, |job_id| job_id == job.job_id);
+    restore_of(&kernel, &saved, |job_id| job_id == job.job_id, note);
 }
 
-fn restore_of(kernel: &Kernel, saved: &SavedDirectory, is_wanted: impl Fn(u32) -> bool) {
-    let jobs = saved.jobs().unwrap_or_else(|error| {
-        say(&format!("the saved values cannot be read: {error}"));
-        Vec::new()
-    });
-    for job_id in jobs.into_iter().filter(|job_id| is_wanted(*job_id)) {
+fn restore_of(
+    kernel: &Kernel,
+    saved: &SavedDirectory,
+    is_wanted: impl Fn(u32) -> bool,
+    note: Note<'_>,
+) {
+    let jobs = || -> Vec<u32> {
+        let jobs = saved.jobs().unwrap_or_else(|error| {
+            say(&format!("the saved values cannot be read: {error}"));
+            Vec::new()
+        });
+        jobs.into_iter()
+            .filter(|job_id| is_wanted(*job_id))
+            .collect()
+    };
+    if jobs().is_empty() && !saved.is_there() {
+        return;
+    }
+    let _locked = match saved.lock() {
+        Ok(locked) => locked,
+        Err(error) => {
+            let again = "settings are not put back now; the next prolog or epilog tries again";
+            return say(&format!("{error}: {again}"));
+        }
+    };
+    // Whoever had the lock may have put them back.
+    for job_id in jobs() {
+        note(saved.of_node(), job_id);
         match put_back(kernel, saved, job_id) {
             Ok(0) => {}
             Ok(count) => say(&format!(
@@ -681,8 +741,11 @@ fn restore_in(
         for Value { target, value } in saved.values.iter().rev() {
             match restore_one(world, target, value) {
                 Ok(changed) => count += usize::from(changed),
-                // The device or file system is gone, and its settings with it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // Its settings are gone with it: what comes to its place later has its own.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => say(&format!(
+                    "{} is gone, and is not set back to {value:?} after job {job_id}",
+                    target.label()
+                )),
                 Err(error) => problems.push(format!("{}: {error}", target.label())),
             }
         }
@@ -1133,6 +1196,177 @@ mod tests {
         assert!(!place.saved.spool().join("stops").exists());
     }
 
+    /// A client of Lustre, reached by an lctl that has what is below its directory.
+    struct Lustre {
+        root: tempfile::TempDir,
+        config: NodeConfig,
+    }
+
+    impl Lustre {
+        fn mounted(instance: &str) -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let lctl = root.path().join("lctl");
+            let osc = root.path().join("sys/fs/lustre");
+            let script = format!(
+                "#!/bin/sh\ncd {} || exit 1\nfile=$(echo \"${{3%%=*}}\" | tr . /)\n\
+                 case \"$1 $2\" in\n'get_param -N') ls -d $file | tr / . ;;\n\
+                 'get_param -n') cat \"$file\" ;;\n\
+                 'set_param -n') [ -e \"$file\" ] && echo \"${{3#*=}}\" >\"$file\" ;;\nesac\n",
+                osc.display()
+            );
+            fs::write(&lctl, script).unwrap();
+            let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(&lctl, executable).unwrap();
+            let config = format!(
+                "[exclusive]\ncpus = 8\n[settings]\nlctl = {lctl:?}\nsys = {:?}\nproc = {:?}\n\
+                 [[settings.allow]]\nkind = \"lctl\"\nname = \"osc.*.max_dirty_mb\"\nmin = 1\nmax = 4096\n",
+                root.path().join("sys"),
+                root.path().join("proc"),
+            );
+            let config = toml::from_str(&config).unwrap();
+            let lustre = Self { root, config };
+            lustre.mount(instance);
+            lustre
+        }
+
+        fn file(&self, instance: &str) -> std::path::PathBuf {
+            let target = format!("sys/fs/lustre/osc/l-OST0000-osc-{instance}/max_dirty_mb");
+            self.root.path().join(target)
+        }
+
+        fn mount(&self, instance: &str) {
+            let file = self.file(instance);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "2000\n").unwrap();
+        }
+
+        fn unmount(&self, instance: &str) {
+            fs::remove_dir_all(self.file(instance).parent().unwrap()).unwrap();
+        }
+
+        fn spool(&self) -> std::path::PathBuf {
+            self.root.path().join("spool")
+        }
+
+        fn delivery() -> Delivery {
+            Delivery {
+                settings: vec![DeliveredSetting {
+                    kind: SettingKind::Lctl,
+                    name: "osc.*.max_dirty_mb".into(),
+                    value: "64".into(),
+                }],
+                ..Delivery::default()
+            }
+        }
+
+        fn applied(&self) -> Outcome {
+            let job = Job {
+                job_id: JOB,
+                ..testing::job()
+            };
+            let journal = self.root.path().join("journal");
+            apply(
+                &Self::delivery(),
+                &job,
+                Ok(&self.config),
+                (&self.spool(), &journal),
+                Duration::from_secs(20),
+            )
+        }
+
+        fn in_force(&self) -> BTreeMap<String, String> {
+            match self.applied() {
+                Outcome::InForce { values, .. } => values,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn changed(&self, values: &BTreeMap<String, String>) -> Option<String> {
+            changed_meanwhile(values, (&[], None), &Self::delivery(), &self.config)
+        }
+
+        fn restore(&self) {
+            restore(Some(("c", "n1")), &self.config, &self.spool(), &|_, _| {});
+        }
+    }
+
+    /// Attack (files): A file system is unmounted while a job runs that has a setting of it, and
+    /// mounted again, under another name.
+    /// Outcome: The run does not count; the value, which nothing can take back, is forgotten with a
+    /// line, and the next job on the node is tuned.
+    ///
+    /// Promise: a failed run is taken for a fast one
+    #[test]
+    fn a_mount_that_came_again_is_another_and_has_no_setting() {
+        let lustre = Lustre::mounted("ff9a");
+        let values = lustre.in_force();
+        assert_eq!(lustre.changed(&values), None);
+        lustre.unmount("ff9a");
+        let gone = lustre.changed(&values).unwrap();
+        assert!(gone.contains("at the end of the job"), "{gone}");
+        lustre.mount("ff9b");
+        let other = lustre.changed(&values).unwrap();
+        assert!(
+            other.contains("osc-ff9a.max_dirty_mb had its setting and is gone"),
+            "{other}"
+        );
+        lustre.restore();
+        let value = fs::read_to_string(lustre.file("ff9b")).unwrap();
+        assert_eq!(value.trim(), "2000", "it was never another");
+        lustre.in_force();
+        // One that has come beside it.
+        let values = BTreeMap::from([("osc.l-OST0000-osc-ff9b.max_dirty_mb".into(), "64".into())]);
+        assert_eq!(lustre.changed(&values), None);
+        lustre.mount("ff9c");
+        let come = lustre.changed(&values).unwrap();
+        assert!(come.contains("osc-ff9c.max_dirty_mb has come"), "{come}");
+    }
+
+    /// Attack (files): A late epilog puts settings back while the next job's prolog changes them.
+    /// Outcome: One waits for the other, or leaves the settings to a later hook: none forgets how a
+    /// setting was while it is changed.
+    ///
+    /// Promise: a setting stays changed after a job
+    #[test]
+    fn only_one_helper_at_a_time_changes_settings_and_what_is_saved_of_them() {
+        let lustre = Lustre::mounted("ff9a");
+        let saved = SavedDirectory::new(&lustre.spool(), "c", "n1");
+        fs::create_dir(lustre.spool()).unwrap();
+        let other = saved.lock().unwrap();
+        let Outcome::NotApplied { why } = lustre.applied() else {
+            panic!("both change settings")
+        };
+        assert!(why.contains("another helper"), "{why}");
+        drop(other);
+        lustre.in_force();
+        let other = saved.lock().unwrap();
+        lustre.restore();
+        let value = || fs::read_to_string(lustre.file("ff9a")).unwrap();
+        assert_eq!(value().trim(), "64");
+        assert_eq!(saved.jobs().unwrap(), [JOB]);
+        drop(other);
+        lustre.restore();
+        assert_eq!(value().trim(), "2000");
+        assert!(saved.jobs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_value_stays_saved_while_only_the_program_that_sets_it_fails() {
+        let lustre = Lustre::mounted("ff9a");
+        lustre.in_force();
+        let lctl = lustre.root.path().join("lctl");
+        let works = fs::read_to_string(&lctl).unwrap();
+        for fails in ["#!/bin/sh\nexit 2\n", "#!/nonexistent\n"] {
+            fs::write(&lctl, fails).unwrap();
+            lustre.restore();
+            assert!(matches!(lustre.applied(), Outcome::NotApplied { .. }));
+        }
+        fs::write(&lctl, works).unwrap();
+        lustre.restore();
+        let value = fs::read_to_string(lustre.file("ff9a")).unwrap();
+        assert_eq!(value.trim(), "2000");
+    }
+
     #[test]
     fn what_another_boot_had_is_not_put_back() {
         let place = place();
@@ -1201,8 +1435,7 @@ mod tests {
             panic!("it is allowed")
         };
         assert_eq!(values["vm.dirty_expire_centisecs"], "100");
-        let settings = std::slice::from_ref(&setting);
-        let changed = || changed_meanwhile(&values, (&[], None), settings, &allowing);
+        let changed = || changed_meanwhile(&values, (&[], None), &delivery, &allowing);
         assert_eq!(changed(), None);
         let file = root.path().join("proc_sys/vm/dirty_expire_centisecs");
         fs::write(&file, "700\n").unwrap();
@@ -1216,7 +1449,7 @@ mod tests {
         for (left, is_changed) in [(Some([700]), false), (Some([300]), true), (None, true)] {
             let left = left.as_ref().map(<[u64; 1]>::as_slice);
             let levers = std::slice::from_ref(&lever);
-            let told = changed_meanwhile(&values, (levers, left), settings, &allowing);
+            let told = changed_meanwhile(&values, (levers, left), &delivery, &allowing);
             assert_eq!(told.is_some(), is_changed, "{told:?}");
         }
         // As long as an earlier job's values are not back, nothing else is changed.
@@ -1224,7 +1457,7 @@ mod tests {
             tried("8", Ok(&allowing)),
             Outcome::NotApplied { .. }
         ));
-        restore(Some(("c", "n1")), &allowing, &spool);
+        restore(Some(("c", "n1")), &allowing, &spool, &|_, _| {});
         assert_eq!(fs::read_to_string(&file).unwrap(), "3000\n");
         assert!(!spool.join("saved").exists());
     }

@@ -1,7 +1,9 @@
 //! The spool: reports on local disk until the service has stored them.
 //!
 //! A report is removed only when the service has acknowledged it, so an outage or a killed helper
-//! loses none; delivery is idempotent. A report without room here waits in its job's directory.
+//! loses none; delivery is idempotent. A report that the spool does not take, because it is full,
+//! read-only, or no directory of root's alone, waits in memory: in `.reports` of the run directory.
+//! In either place its name is its launch's, so whoever removes a report removes no other launch's.
 //!
 //! `CLUSTER.JOBID.RESTARTS.NODE.RUN.json` waits; `.refused` is for an admin; `.new` is a draft.
 
@@ -14,8 +16,11 @@ use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishReques
 
 use crate::breaker::{Breaker, since_boot};
 use crate::deadline::Deadline;
-use crate::files::{DirectoryError, ensure_top_directory, read_own, replace};
+use crate::files::{
+    DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+};
 use crate::output::say;
+use crate::places::Places;
 
 /// Bounded, so that an incompatible service cannot fill the disk.
 const REFUSED_KEPT: usize = 100;
@@ -25,9 +30,13 @@ const REFUSED_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// An older draft belongs to a killed helper.
 const DRAFT_AGE: Duration = Duration::from_secs(3600);
 
+/// What in the run directory no cluster's name can be.
+const IN_MEMORY: &str = ".reports";
+
 #[derive(Debug)]
 pub(crate) struct Spool {
-    directory: PathBuf,
+    on_disk: PathBuf,
+    run_dir: PathBuf,
 }
 
 #[derive(Debug)]
@@ -39,77 +48,92 @@ pub(crate) enum Delivery {
 }
 
 impl Spool {
-    pub(crate) fn open(directory: &Path) -> Result<Self, DirectoryError> {
-        ensure_top_directory(directory)?;
-        Ok(Self {
-            directory: directory.to_owned(),
-        })
+    pub(crate) fn of(places: &Places) -> Self {
+        Self {
+            on_disk: places.spool_dir.clone(),
+            run_dir: places.run_dir.clone(),
+        }
+    }
+
+    /// Makes the directory on disk if there is none; errs if root cannot trust it.
+    pub(crate) fn usable(&self) -> Result<(), DirectoryError> {
+        ensure_top_directory(&self.on_disk)
+    }
+
+    fn in_memory(&self) -> PathBuf {
+        self.run_dir.join(IN_MEMORY)
+    }
+
+    /// The directories that root can trust.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let on_disk = self.usable().is_ok().then(|| self.on_disk.clone());
+        let in_memory = [self.run_dir.clone(), self.in_memory()];
+        let is_trusted = in_memory.iter().all(|path| check_directory(path).is_ok());
+        let [_, in_memory] = in_memory;
+        on_disk
+            .into_iter()
+            .chain(is_trusted.then_some(in_memory))
+            .collect()
     }
 
     /// Where a job's report waits. If Slurm has reused the job id, the report written last.
     pub(crate) fn waits(&self, job: &Job) -> Option<PathBuf> {
-        let waiting = self.waiting().unwrap_or_default().into_iter();
+        let waiting = self.waiting().into_iter();
         waiting
             .filter(|path| is_of(path, job))
             .max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
     }
 
+    /// Keeps a report on disk, or else in memory. When this returns it survives this process.
     pub(crate) fn add(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
-        let path = self.directory.join(file_name(report));
-        let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
-            path: path.clone(),
-            source,
-        })?;
-        replace(&path, &text, 0o400, None)?;
-        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
-        synced.map_err(|source| DirectoryError::Io {
-            path: self.directory.clone(),
-            source,
-        })?;
-        Ok(path)
+        let on_disk = self.usable().and_then(|()| written(&self.on_disk, report));
+        on_disk.or_else(|error| {
+            let in_memory = self.in_memory();
+            say(&format!(
+                "{error}; the report waits in {} instead",
+                in_memory.display()
+            ));
+            ensure_top_directory(&self.run_dir)?;
+            ensure_directory(&in_memory)?;
+            written(&in_memory, report)
+        })
     }
 
-    pub(crate) fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+    pub(crate) fn waiting(&self) -> Vec<PathBuf> {
         self.with_extension("json")
     }
 
-    fn with_extension(&self, wanted: &str) -> io::Result<Vec<PathBuf>> {
+    /// A directory that cannot be read does not hide the other's files.
+    fn with_extension(&self, wanted: &str) -> Vec<PathBuf> {
         let mut paths = Vec::new();
-        for entry in fs::read_dir(&self.directory)? {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == wanted)
-            {
-                paths.push(path);
+        for directory in self.directories() {
+            match in_directory(&directory, wanted) {
+                Ok(found) => paths.extend(found),
+                Err(error) => say(&format!("{}: {error}", directory.display())),
             }
         }
-        paths.sort();
-        Ok(paths)
+        paths
     }
 
     /// Removes surplus refused reports and killed helpers' drafts, never waiting reports.
-    pub(crate) fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        let surplus = surplus(self.aged("refused", now)?, REFUSED_AGE, REFUSED_KEPT)
+    pub(crate) fn sweep(&self, now: SystemTime) {
+        let surplus = surplus(self.aged("refused", now), REFUSED_AGE, REFUSED_KEPT)
             .into_iter()
-            .chain(surplus(self.aged("new", now)?, DRAFT_AGE, usize::MAX));
+            .chain(surplus(self.aged("new", now), DRAFT_AGE, usize::MAX));
         for path in surplus {
-            self.remove(&path);
+            remove(&path);
         }
-        Ok(())
     }
 
-    fn aged(&self, extension: &str, now: SystemTime) -> io::Result<Vec<(Duration, PathBuf)>> {
-        let mut files = Vec::new();
-        for path in self.with_extension(extension)? {
-            // A vanished file needs no removal; a modification time in the future counts as age 0.
-            if let Ok(written) =
-                fs::symlink_metadata(&path).and_then(|metadata| metadata.modified())
-            {
-                files.push((now.duration_since(written).unwrap_or_default(), path));
-            }
-        }
-        Ok(files)
+    fn aged(&self, extension: &str, now: SystemTime) -> Vec<(Duration, PathBuf)> {
+        let files = self.with_extension(extension).into_iter();
+        // A vanished file needs no removal; a modification time in the future counts as age 0.
+        files
+            .filter_map(|path| {
+                let written = fs::symlink_metadata(&path).and_then(|found| found.modified());
+                Some((now.duration_since(written.ok()?).unwrap_or_default(), path))
+            })
+            .collect()
     }
 
     pub(crate) async fn deliver(
@@ -129,7 +153,7 @@ impl Spool {
                 };
                 // A file that can never be read is not tried again.
                 if error.kind() == io::ErrorKind::InvalidData {
-                    self.put_aside(path);
+                    put_aside(path);
                     return Delivery::Refused(malformed);
                 }
                 return Delivery::Later(malformed);
@@ -137,7 +161,7 @@ impl Spool {
             Ok(text) => match serde_json::from_str::<FinishRequest>(&text) {
                 Ok(report) => report,
                 Err(error) => {
-                    self.put_aside(path);
+                    put_aside(path);
                     return Delivery::Refused(ClientError::Malformed {
                         endpoint: path.display().to_string(),
                         problem: error.to_string(),
@@ -151,45 +175,58 @@ impl Spool {
         breaker.learn(asked, &answer);
         match answer {
             Ok(_) => {
-                self.forget(path);
+                remove(path);
                 Delivery::Stored
             }
             Err(error) if error.is_transient() => Delivery::Later(error),
             Err(error) => {
-                self.put_aside(path);
+                put_aside(path);
                 Delivery::Refused(error)
             }
         }
     }
+}
 
-    /// Removes a delivered report, and the job's directory if the report is kept there.
-    fn forget(&self, path: &Path) {
-        match path.parent() {
-            Some(parent) if parent != self.directory => {
-                if let Err(error) = fs::remove_dir_all(parent)
-                    && error.kind() != io::ErrorKind::NotFound
-                {
-                    say(&format!("{}: cannot be removed: {error}", parent.display()));
-                }
-            }
-            _ => self.remove(path),
+fn written(directory: &Path, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
+    let path = directory.join(file_name(report));
+    let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
+        path: path.clone(),
+        source,
+    })?;
+    replace(&path, &text, 0o400, None)?;
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(|source| DirectoryError::Io {
+        path: directory.to_owned(),
+        source,
+    })?;
+    Ok(path)
+}
+
+fn in_directory(directory: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|found| found == extension) {
+            paths.push(path);
         }
     }
+    paths.sort();
+    Ok(paths)
+}
 
-    fn remove(&self, path: &Path) {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                say(&format!("{}: cannot be removed: {error}", path.display()));
-            }
-            _ => {}
+fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            say(&format!("{}: cannot be removed: {error}", path.display()));
         }
+        _ => {}
     }
+}
 
-    fn put_aside(&self, path: &Path) {
-        let aside = path.with_extension("refused");
-        if let Err(error) = fs::rename(path, &aside) {
-            say(&format!("{}: cannot be put aside: {error}", path.display()));
-        }
+fn put_aside(path: &Path) {
+    let aside = path.with_extension("refused");
+    if let Err(error) = fs::rename(path, &aside) {
+        say(&format!("{}: cannot be put aside: {error}", path.display()));
     }
 }
 
@@ -233,8 +270,7 @@ fn is_of(path: &Path, job: &Job) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::{JobDirectory, reports};
-    use crate::testing::{Lease, job};
+    use crate::testing::{Lease, job, places};
 
     fn report(run_id: Option<i64>, prolog_at: Option<&str>) -> FinishRequest {
         FinishRequest {
@@ -303,8 +339,8 @@ mod tests {
         use std::os::unix::fs::symlink;
 
         let parent = tempfile::tempdir().unwrap();
-        let spool = Spool::open(&parent.path().join("spool")).unwrap();
-        let path = |name: &str| spool.directory.join(name);
+        let spool = usable(parent.path());
+        let path = |name: &str| spool.on_disk.join(name);
         fs::write(path("bytes.json"), b"\xff\xfe").unwrap();
         fs::write(path("none.json"), "{}").unwrap();
         fs::create_dir(path("directory.json")).unwrap();
@@ -312,7 +348,7 @@ mod tests {
         let precious = parent.path().join("precious");
         fs::write(&precious, "as it was").unwrap();
         symlink(&precious, path("link.json")).unwrap();
-        let waiting = spool.waiting().unwrap();
+        let waiting = spool.waiting();
         assert_eq!(waiting.len(), 5);
 
         for path in waiting {
@@ -324,11 +360,11 @@ mod tests {
             );
             assert!(fs::symlink_metadata(path.with_extension("refused")).is_ok());
         }
-        assert!(spool.waiting().unwrap().is_empty());
+        assert!(spool.waiting().is_empty());
         let written = fs::symlink_metadata(path("link.refused"))
             .and_then(|metadata| metadata.modified())
             .unwrap();
-        spool.sweep(written + 2 * REFUSED_AGE).unwrap();
+        spool.sweep(written + 2 * REFUSED_AGE);
         assert!(fs::symlink_metadata(path("link.refused")).is_err());
         assert_eq!(fs::read_to_string(&precious).unwrap(), "as it was");
     }
@@ -339,7 +375,7 @@ mod tests {
             let client: io_autotune_protocol::ClientConfig =
                 toml::from_str("endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n").unwrap();
             let client = Client::new(&client).unwrap();
-            let breaker = Breaker::of(&self.directory.join("run"));
+            let breaker = Breaker::of(&self.run_dir);
             let end = std::time::Instant::now() + Duration::from_secs(20);
             self.deliver(&client, &breaker, path, Deadline { end })
                 .await
@@ -349,7 +385,7 @@ mod tests {
     #[tokio::test]
     async fn a_report_that_cannot_be_read_at_the_moment_waits_for_the_next_flush() {
         let parent = tempfile::tempdir().unwrap();
-        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let spool = usable(parent.path());
         let path = spool.add(&report(Some(7), None)).unwrap();
         // Of what fails to be read and can be read later, this can be had by root as well.
         let lease = Lease::of(&path);
@@ -359,38 +395,47 @@ mod tests {
                 if *endpoint == path.display().to_string()),
             "{delivery:?}"
         );
-        assert_eq!(spool.waiting().unwrap(), std::slice::from_ref(&path));
+        assert_eq!(spool.waiting(), std::slice::from_ref(&path));
         drop(lease);
         let delivery = spool.sent_to_nobody(&path).await;
         assert!(
             matches!(&delivery, Delivery::Later(error) if !matches!(error, ClientError::Malformed { .. })),
             "it would have been sent: {delivery:?}"
         );
-        assert_eq!(spool.waiting().unwrap(), [path]);
+        assert_eq!(spool.waiting(), [path]);
+    }
+
+    fn usable(parent: &Path) -> Spool {
+        let spool = Spool::of(&places(parent));
+        spool.usable().unwrap();
+        spool
     }
 
     #[test]
-    fn a_report_kept_in_its_jobs_directory_is_found_and_goes_with_it() {
+    fn what_waits_in_memory_is_found_swept_and_put_aside_as_what_waits_on_disk() {
         let parent = tempfile::tempdir().unwrap();
-        let spool = Spool::open(&parent.path().join("spool")).unwrap();
-        let run_dir = parent.path().join("run");
-        let directory = JobDirectory::create(&run_dir, &job()).unwrap();
-        let start = directory.file("start.json");
-        fs::write(&start, "{}").unwrap();
-        assert_eq!(reports(&run_dir), Vec::<PathBuf>::new());
-        let path = directory.file("report.json");
-        fs::write(&path, "{}").unwrap();
-        assert_eq!(reports(&run_dir), std::slice::from_ref(&path));
-        spool.forget(&path);
-        assert!(!start.exists() && reports(&run_dir).is_empty());
-        assert!(run_dir.join("c/n1").exists());
+        let spool = Spool::of(&places(parent.path()));
+        fs::write(&spool.on_disk, "no directory").unwrap();
+        let path = spool.add(&report(Some(7), None)).unwrap();
+        assert!(path.starts_with(spool.in_memory()));
+        assert_eq!(spool.waiting(), std::slice::from_ref(&path));
+        assert_eq!(spool.waits(&job()), Some(path.clone()));
+        put_aside(&path);
+        assert!(spool.waiting().is_empty());
+        let aside = path.with_extension("refused");
+        let written = fs::metadata(&aside).and_then(|found| found.modified());
+        spool.sweep(written.unwrap() + 2 * REFUSED_AGE);
+        assert!(!aside.exists());
 
-        // In the spool only the report goes.
-        let waiting = spool.add(&report(Some(7), None)).unwrap();
-        assert_eq!(spool.waits(&job()), Some(waiting.clone()));
-        spool.forget(&waiting);
-        assert_eq!(spool.waits(&job()), None);
-        assert!(spool.directory.exists());
+        // Once the spool can be used again both are.
+        let again = spool.add(&report(Some(8), None)).unwrap();
+        fs::remove_file(&spool.on_disk).unwrap();
+        let on_disk = spool.add(&report(Some(9), None)).unwrap();
+        assert_eq!(spool.waiting(), [on_disk, again.clone()]);
+        // What others can write is not looked at.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(spool.in_memory(), open).unwrap();
+        assert!(!spool.waiting().contains(&again));
     }
 
     #[test]
@@ -398,7 +443,10 @@ mod tests {
         let calls = io_autotune_test_trace::calls(
             "spool::tests::a_report_is_on_disk_before_it_waits",
             |place| {
-                let spool = Spool::open(place).unwrap();
+                let spool = Spool {
+                    on_disk: place.to_owned(),
+                    run_dir: place.join("run"),
+                };
                 spool.add(&report(Some(7), None)).unwrap();
             },
         );
@@ -417,7 +465,7 @@ mod tests {
     #[test]
     fn a_job_id_that_is_given_again_does_not_overwrite_the_report_that_waits() {
         let parent = tempfile::tempdir().unwrap();
-        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let spool = usable(parent.path());
         let (then, now) = (Some("2026-01-01T00:00:00Z"), Some("2026-11-22T00:00:00Z"));
         for report in [
             report(Some(1), then),
@@ -428,9 +476,9 @@ mod tests {
         ] {
             spool.add(&report).unwrap();
         }
-        assert_eq!(spool.waiting().unwrap().len(), 4);
+        assert_eq!(spool.waiting().len(), 4);
         let latest = spool.waits(&job()).unwrap();
-        assert!(spool.waiting().unwrap().contains(&latest));
+        assert!(spool.waiting().contains(&latest));
         let elsewhere = |node: &str| Job {
             node: node.to_owned(),
             ..job()
@@ -442,16 +490,16 @@ mod tests {
     #[test]
     fn a_sweep_removes_no_report_that_waits() {
         let parent = tempfile::tempdir().unwrap();
-        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let spool = usable(parent.path());
         let names = ["c.1.0.n1.json", "c.2.0.n1.refused", "c.3.0.n1.json.77.new"];
         for name in names {
-            fs::write(spool.directory.join(name), "{}").unwrap();
+            fs::write(spool.on_disk.join(name), "{}").unwrap();
         }
-        let written = fs::metadata(spool.directory.join(names[2]))
+        let written = fs::metadata(spool.on_disk.join(names[2]))
             .and_then(|metadata| metadata.modified())
             .unwrap();
         let left = || {
-            let mut left: Vec<_> = fs::read_dir(&spool.directory)
+            let mut left: Vec<_> = fs::read_dir(&spool.on_disk)
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .collect();
@@ -459,11 +507,11 @@ mod tests {
             left
         };
 
-        spool.sweep(written).unwrap();
+        spool.sweep(written);
         assert_eq!(left(), names);
-        spool.sweep(written + 2 * DRAFT_AGE).unwrap();
+        spool.sweep(written + 2 * DRAFT_AGE);
         assert_eq!(left(), names[..2]);
-        spool.sweep(written + 2 * REFUSED_AGE).unwrap();
+        spool.sweep(written + 2 * REFUSED_AGE);
         assert_eq!(left(), names[..1]);
     }
 }

@@ -12,7 +12,7 @@ use crate::agent::journal;
 use crate::breaker::{Breaker, Open, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::deadline::Deadline;
-use crate::directory::{JobDirectory, JobEnvironment, StartRecord};
+use crate::directory::{self, JobDirectory, JobEnvironment, StartRecord};
 use crate::files::{DirectoryError, is_one_line, read_own, replace};
 use crate::job::{self, JobError};
 use crate::output::say;
@@ -58,10 +58,11 @@ pub(crate) async fn start(
         request: node_job.request,
         limit_seconds,
         started_at: node_job.started_at,
-        node_state: Some(state::of(&places.spool_dir, Timestamp::now())),
+        node_state: Some(state::of(places, Timestamp::now())),
     };
     // Tells apart launches with the same job id; nothing is measured with it.
     let prolog_at = Timestamp::now();
+    keep_what_an_earlier_launch_left(places, &request.job);
     let directory = JobDirectory::create(&places.run_dir, &request.job)?;
     let watched = places
         .run_dir
@@ -71,7 +72,7 @@ pub(crate) async fn start(
     let watch = remembered(&watched);
     let moved_on_lustre = config.as_ref().ok().and_then(settings::moved_on_lustre);
     let unwatched = watch.is_empty();
-    let record = |answer: Result<StartAnswer, String>, settings| {
+    let record = |answer: Result<StartAnswer, String>, settings, is_complete| {
         let (answer, failure) = match answer {
             Ok(answer) => (Some(answer), None),
             Err(failure) => (None, Some(failure)),
@@ -87,6 +88,7 @@ pub(crate) async fn start(
             settings,
             in_job,
             moved_on_lustre,
+            is_complete,
         }
     };
 
@@ -111,6 +113,7 @@ pub(crate) async fn start(
     directory.write_start(&record(
         Err("the node helper did not live to see the answer".into()),
         None,
+        false,
     ))?;
 
     match ask(service.node_client(), &places.run_dir, &request, deadline).await {
@@ -142,7 +145,7 @@ pub(crate) async fn start(
                 false => Given::Answer(&answer),
             };
             environment.tell = asked.then(|| told(request.job.job_id, &given));
-            directory.write_start(&record(Ok(answer), settings))?;
+            directory.write_start(&record(Ok(answer), settings, true))?;
             directory.write_environment(&request.job, &environment)?;
         }
         Err(error) => {
@@ -150,7 +153,7 @@ pub(crate) async fn start(
                 "job {} runs with defaults: {error}",
                 request.job.job_id
             ));
-            directory.write_start(&record(Err(error.to_string()), None))?;
+            directory.write_start(&record(Err(error.to_string()), None, true))?;
             if asked {
                 nothing.tell = Some(told(request.job.job_id, &Given::NoAnswer));
                 directory.write_environment(&request.job, &nothing)?;
@@ -166,6 +169,20 @@ enum NoAnswer {
     NotAsked(#[from] Open),
     #[error(transparent)]
     Client(#[from] ClientError),
+}
+
+/// An earlier launch of the job, of which nothing is reported yet, keeps what it has written: its
+/// place is this launch's from now on, and its directory is put by until the timer reports it.
+fn keep_what_an_earlier_launch_left(places: &Places, job: &Job) {
+    let place = written::find_place(&places.spool_dir, job);
+    if let (Some(place), Ok(Some(earlier))) = (place, JobDirectory::open(&places.run_dir, job))
+        && let Err(error) = earlier.keep_left(&written::read(Some(&place), job))
+    {
+        say(&format!(
+            "{error}: what an earlier launch of job {} wrote is lost",
+            job.job_id
+        ));
+    }
 }
 
 fn apply_settings(
@@ -265,7 +282,8 @@ fn is_plain(name: &str) -> bool {
         && name.len() <= 64
         && !name.starts_with('.')
         && !name.starts_with("step-")
-        && !["job.env", "start.json", journal::FILE].contains(&name)
+        && !directory::OURS.contains(&name)
+        && name != journal::FILE
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
@@ -371,6 +389,9 @@ mod tests {
             ".hidden",
             "job.env",
             "start.json",
+            "put-back.json",
+            "report.json",
+            "left.marks",
             "online.journal",
             "step-1.stamp",
         ] {

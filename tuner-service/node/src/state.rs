@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use io_autotune_protocol::{NodeState, plugin_line, plugstack_conf, slurm_conf};
 use jiff::Timestamp;
 
+use crate::places::Places;
 use crate::spool::Spool;
 
 /// Files of the spool that are looked at: a prolog waits for it.
@@ -16,7 +17,7 @@ const MOST: usize = 1000;
 const ARGUMENTS: usize = 16;
 const ARGUMENT: usize = 512;
 
-pub(crate) fn of(spool_dir: &Path, now: Timestamp) -> NodeState {
+pub(crate) fn of(places: &Places, now: Timestamp) -> NodeState {
     let mut state = NodeState {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         told_at: now,
@@ -26,15 +27,18 @@ pub(crate) fn of(spool_dir: &Path, now: Timestamp) -> NodeState {
         refused: 0,
         spool_problem: None,
     };
-    let looked = Spool::open(spool_dir)
-        .map_err(|error| error.to_string())
-        .and_then(|_| look(&mut state, spool_dir, now.into()).map_err(|error| error.to_string()));
-    state.spool_problem = looked.err();
+    let spool = Spool::of(places);
+    let looked = spool.directories().into_iter().try_for_each(|directory| {
+        look(&mut state, &directory, now.into())
+            .map_err(|error| format!("{}: {error}", directory.display()))
+    });
+    let unusable = spool.usable().map_err(|error| error.to_string());
+    state.spool_problem = unusable.and(looked).err();
     state
 }
 
-fn look(state: &mut NodeState, spool_dir: &Path, now: SystemTime) -> io::Result<()> {
-    for entry in std::fs::read_dir(spool_dir)?.take(MOST) {
+fn look(state: &mut NodeState, directory: &Path, now: SystemTime) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)?.take(MOST) {
         let entry = entry?;
         let path = entry.path();
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -66,13 +70,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::testing::places;
 
     #[test]
     fn what_waits_in_the_spool_is_told() {
         let directory = tempfile::tempdir().unwrap();
-        let spool = directory.path().join("spool");
+        let places = places(directory.path());
+        let spool = &places.spool_dir;
         let now = Timestamp::now() + Duration::from_secs(100);
-        let told = of(&spool, now);
+        let told = of(&places, now);
         assert_eq!(
             (told.waiting, told.refused, told.spool_problem),
             (0, 0, None)
@@ -80,7 +86,7 @@ mod tests {
         for name in ["a.json", "b.json", "c.refused", "d.new"] {
             std::fs::write(spool.join(name), "{}").unwrap();
         }
-        let told = of(&spool, now);
+        let told = of(&places, now);
         assert_eq!((told.waiting, told.refused), (2, 1));
         assert!((99..110).contains(&told.oldest_seconds), "{told:?}");
     }
@@ -88,9 +94,9 @@ mod tests {
     #[test]
     fn a_spool_that_cannot_be_used_is_named() {
         let directory = tempfile::tempdir().unwrap();
-        let spool = directory.path().join("spool");
-        std::fs::write(&spool, "a file").unwrap();
-        let told = of(&spool, Timestamp::now());
+        let places = places(directory.path());
+        std::fs::write(&places.spool_dir, "a file").unwrap();
+        let told = of(&places, Timestamp::now());
         assert!(told.spool_problem.unwrap().contains("spool"));
     }
 }

@@ -7,6 +7,15 @@ use std::process::{Child, Command, Stdio};
 use io_autotune_protocol::Job;
 
 use crate::job::NodeJob;
+use crate::places::Places;
+
+/// A node's directories in this one, which are not made.
+pub(crate) fn places(parent: &Path) -> Places {
+    Places {
+        run_dir: parent.join("run"),
+        spool_dir: parent.join("spool"),
+    }
+}
 
 /// A job of one node, `n1`.
 pub(crate) fn job() -> Job {

@@ -15,7 +15,10 @@ use io_autotune_protocol::{Job, MARKS_BYTES};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use crate::files::{DirectoryError, at, check_directory, ensure_directory, find, open_anothers};
+use crate::files::{
+    DirectoryError, at, check_directory, ensure_directory, find, find_directory, open_anothers,
+    way_to,
+};
 use crate::job::name_on_node;
 use crate::output::say;
 
@@ -41,6 +44,15 @@ pub(crate) struct Left {
     pub(crate) marks: Vec<u8>,
 }
 
+/// A job's place, as it was found: what comes to its path after that is another launch's, which is
+/// neither read nor removed.
+#[derive(Debug)]
+pub(crate) struct Place {
+    path: PathBuf,
+    /// Nothing, where a helper of 0.2.0 has left a file.
+    root: Option<File>,
+}
+
 fn directory(spool_dir: &Path) -> PathBuf {
     spool_dir.join("in-force")
 }
@@ -55,20 +67,12 @@ pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<Written, DirectoryErro
     let place = place(spool_dir, job);
     // Of an earlier launch.
     clear(&place).map_err(at(&place))?;
-    ensure_directory(&place)?;
     let written = Written {
         values: place.join(VALUES),
         marks: place.join(MARKS),
     };
     let made = (|| {
-        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        mount(
-            Some("io-autotune"),
-            &place,
-            Some("tmpfs"),
-            flags,
-            Some(ROOM),
-        )?;
+        mounted(&place)?;
         for path in [&written.values, &written.marks] {
             let file = OpenOptions::new()
                 .write(true)
@@ -87,57 +91,122 @@ pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<Written, DirectoryErro
     Ok(written)
 }
 
-/// Reads and removes what a job has left. What cannot be read at once is not waited for.
-pub(crate) fn take(spool_dir: &Path, job: &Job) -> Left {
-    taken(spool_dir, job).unwrap_or_else(|error| {
-        say(&format!("nothing of what the job wrote is read: {error}"));
-        Left::default()
+/// Makes the place, and mounts its file system there.
+fn mounted(place: &Path) -> Result<(), io::Error> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    let attempt = || {
+        ensure_directory(place).map_err(io::Error::other)?;
+        let mounted = mount(Some("io-autotune"), place, Some("tmpfs"), flags, Some(ROOM));
+        mounted.map_err(io::Error::from)
+    };
+    match attempt() {
+        // Whoever clears an earlier launch's place away has just removed the empty directory.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => attempt(),
+        made => made,
+    }
+}
+
+/// Finds where a job writes; `None` if there is no such place, or none that can be trusted.
+pub(crate) fn find_place(spool_dir: &Path, job: &Job) -> Option<Place> {
+    let found =
+        check_directory(&directory(spool_dir)).and_then(|()| Place::found(place(spool_dir, job)));
+    found.unwrap_or_else(|error| {
+        let is_missing = matches!(&error, DirectoryError::Io { source, .. }
+            if source.kind() == io::ErrorKind::NotFound);
+        if !is_missing {
+            say(&format!("nothing of what the job wrote is read: {error}"));
+        }
+        None
     })
 }
 
-fn taken(spool_dir: &Path, job: &Job) -> Result<Left, DirectoryError> {
-    let directory = directory(spool_dir);
-    if !directory.exists() {
-        return Ok(Left::default());
+/// What a job has left at its place. What cannot be read at once is not waited for.
+pub(crate) fn read(place: Option<&Place>, job: &Job) -> Left {
+    let Some(place) = place else {
+        return Left::default();
+    };
+    Left {
+        values: place.read_or_say(VALUES, job.uid, VALUES_BYTES),
+        marks: place.read_or_say(MARKS, job.uid, MARKS_BYTES + 1),
     }
-    check_directory(&directory)?;
-    let place = place(spool_dir, job);
-    let of = |name: &str, most: u64| {
-        read(&place, name, job.uid, most).unwrap_or_else(|error| {
-            let path = place.join(name);
+}
+
+/// Takes a job's place away, once what it held is in a report that survives.
+pub(crate) fn remove(place: Option<Place>) {
+    if let Some(place) = place
+        && let Err(error) = place.clear()
+    {
+        say(&format!(
+            "{}: cannot be removed: {error}",
+            place.path.display()
+        ));
+    }
+}
+
+impl Place {
+    fn found(path: PathBuf) -> Result<Option<Self>, DirectoryError> {
+        match find_directory(&path) {
+            Ok(root) => Ok(Some(Self {
+                path,
+                root: Some(root),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                Ok(Some(Self { path, root: None }))
+            }
+            Err(error) => Err(at(&path)(error)),
+        }
+    }
+
+    fn read_or_say(&self, name: &str, uid: u32, most: u64) -> Vec<u8> {
+        self.read(name, uid, most).unwrap_or_else(|error| {
+            let path = self.path.join(name);
             say(&format!("{} is not read: {error}", path.display()));
             Vec::new()
         })
-    };
-    let left = Left {
-        values: of(VALUES, VALUES_BYTES),
-        marks: of(MARKS, MARKS_BYTES + 1),
-    };
-    // The directory stays: a job that begins meanwhile is about to make its own place in it.
-    clear(&place).map_err(at(&place))?;
-    Ok(left)
-}
+    }
 
-fn read(place: &Path, name: &str, uid: u32, most: u64) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    match found(place, name).and_then(|file| open_anothers(&file, uid)) {
-        Ok(file) => file.take(most).read_to_end(&mut text)?,
-        // There is none; or, by a helper of 0.2.0, a file where the directory should be.
-        Err(error)
-            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
-        {
-            0
+    fn read(&self, name: &str, uid: u32, most: u64) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let Some(root) = &self.root else {
+            return Ok(text);
+        };
+        match file_of(root, name).and_then(|file| open_anothers(&file, uid)) {
+            Ok(file) => file.take(most).read_to_end(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(text)
+    }
+
+    /// Takes its file system away, whoever still has a file of it open, and then the directory, unless
+    /// something is there again.
+    fn clear(&self) -> io::Result<()> {
+        let Some(root) = &self.root else {
+            return clear(&self.path);
+        };
+        match umount2(&way_to(root), MntFlags::MNT_DETACH) {
+            // There is no mount; or we may not mount, and have not.
+            Ok(()) | Err(Errno::EINVAL | Errno::ENOENT | Errno::EPERM) => {}
+            Err(error) => return Err(error.into()),
         }
-        Err(error) => return Err(error),
-    };
-    Ok(text)
+        match fs::remove_dir(&self.path) {
+            Err(error)
+                if ![io::ErrorKind::NotFound, io::ErrorKind::ResourceBusy]
+                    .contains(&error.kind()) =>
+            {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The job's file, not yet opened for reading. Its user can mount a file system of their own over
 /// it (fusermount(1)), whose answers root would wait for.
-fn found(place: &Path, name: &str) -> io::Result<File> {
-    let file = find(&place.join(name))?;
-    if mount_of(&file)? == mount_of(&find(place)?)? {
+fn file_of(root: &File, name: &str) -> io::Result<File> {
+    let file = find(&way_to(root).join(name))?;
+    if mount_of(&file)? == mount_of(root)? {
         Ok(file)
     } else {
         Err(io::Error::other("something is mounted over it"))
@@ -187,9 +256,12 @@ pub(crate) fn forget_those(
     }
     check_directory(&path)?;
     for entry in fs::read_dir(&path).map_err(at(&path))? {
-        let place = entry.map_err(at(&path))?.path();
-        if is_left(&place) {
-            clear(&place).map_err(at(&place))?;
+        let entry = entry.map_err(at(&path))?.path();
+        // What is found before it is asked for is what the answer is about.
+        if let Some(place) = Place::found(entry)?
+            && is_left(&place.path)
+        {
+            place.clear().map_err(at(&place.path))?;
         }
     }
     Ok(())
@@ -221,6 +293,14 @@ mod tests {
         }
         let written = made.unwrap();
         Some((spool, job, written))
+    }
+
+    /// What a job's epilog reads, and removes.
+    fn take(spool_dir: &Path, job: &Job) -> Left {
+        let place = find_place(spool_dir, job);
+        let left = read(place.as_ref(), job);
+        remove(place);
+        left
     }
 
     /// How many jobs have one, in a directory that stays: another job may be about to begin in it.

@@ -6,12 +6,13 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::mount::{MntFlags, umount2};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::Mode;
 
 const PRECIOUS: &str = "as it was";
@@ -45,12 +46,14 @@ fn unmount_below(directory: &Path) {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     for point in points.filter(|point| Path::new(point).starts_with(directory)) {
-        umount2(point, MntFlags::MNT_DETACH).unwrap();
+        // What is mounted below another goes with it.
+        let _ = umount2(point, MntFlags::MNT_DETACH);
     }
 }
 
 struct Ended {
     good: bool,
+    killed: bool,
     said: String,
 }
 
@@ -81,7 +84,15 @@ impl Node {
     }
 
     fn hook_with(&self, command: &str, more: &[(&str, &str)]) -> Ended {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_io-autotune-node"))
+        self.hook_under(&[], command, more)
+    }
+
+    /// The same, run by other programs, each with its arguments.
+    fn hook_under(&self, under: &[&str], command: &str, more: &[(&str, &str)]) -> Ended {
+        let words = under.iter().copied();
+        let mut words = words.chain([env!("CARGO_BIN_EXE_io-autotune-node")]);
+        let mut child = Command::new(words.next().unwrap())
+            .args(words)
             .arg(command)
             .args(["--config".as_ref(), self.path("client.toml").as_os_str()])
             .args(["--run-dir".as_ref(), self.path("run").as_os_str()])
@@ -98,6 +109,7 @@ impl Node {
                 ("SLURM_JOB_PARTITION", "main"),
                 ("SLURM_JOB_CPUS_PER_NODE", "8"),
                 ("SLURM_JOB_NODELIST", "n1"),
+                ("PATH", "/usr/bin:/bin"),
             ])
             .envs(more.iter().copied())
             .stdin(Stdio::null())
@@ -114,8 +126,10 @@ impl Node {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+        let status = child.wait().unwrap();
         Ended {
-            good: child.wait().unwrap().success(),
+            good: status.success(),
+            killed: status.signal().is_some(),
             said: fs::read_to_string(self.path("said")).unwrap(),
         }
     }
@@ -168,9 +182,8 @@ impl Node {
     }
 
     fn reports(&self) -> Vec<serde_json::Value> {
-        let Ok(entries) = fs::read_dir(self.path("spool")) else {
-            return Vec::new();
-        };
+        let places = ["spool", "run/.reports"].map(|name| fs::read_dir(self.path(name)));
+        let entries = places.into_iter().flatten().flatten();
         entries
             .map(|entry| entry.unwrap().path())
             .filter(|path| {
@@ -374,7 +387,8 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
 /// Attack (files): A directory below the run directory, or the spool, is a link to elsewhere, or
 /// anybody can write it.
 /// Outcome: The helper does not use it: it writes nothing where a link leads to, and says that a
-/// job was not reported or not started. Only the job's own directory is made anew.
+/// job was not reported or not started. Only the job's own directory is made anew, and what such a
+/// spool would hold waits in memory.
 #[test]
 fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     for (place, name) in ["run", "run/c", "run/c/n1", "run/c/n1/7", "spool"]
@@ -403,6 +417,10 @@ fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
                     0,
                     "{what}"
                 );
+            } else if name == "spool" {
+                assert!(finish.good, "{what}: {}", finish.said);
+                let in_memory = fs::read_dir(node.path("run/.reports"));
+                assert_eq!(in_memory.unwrap().count(), 1, "{what}");
             } else {
                 assert!(
                     !finish.good && finish.said.contains("not reported"),
@@ -416,6 +434,245 @@ fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
             assert_eq!(start.good, place >= 3, "{what}: {}", start.said);
         }
     }
+}
+
+/// What becomes of a spool.
+type Spoil = fn(&Path);
+
+const MARKS: &str = "begin 1000000000\nend 3000000000\nobjective rate 4\n";
+
+/// What a job has written as its marks; `false` where the test is not root's, who alone mounts.
+fn marked(node: &Node) -> bool {
+    let marks = node.path("spool/in-force/c.n1.7/marks");
+    let written = nix::unistd::geteuid().is_root();
+    if written {
+        fs::write(marks, MARKS).unwrap();
+    }
+    written
+}
+
+/// What slurmd tells an epilog of how the job has ended.
+const ENDED: [(&str, &str); 2] = [
+    ("SLURM_JOB_EXIT_CODE2", "3:0"),
+    ("SLURM_JOB_DERIVED_EC", "768"),
+];
+
+/// Attack (files): While a job runs, others become able to write the spool; a file, a link or a
+/// read-only file system comes to its place; or the helper may write no file at all.
+/// Outcome: The report waits with the job's marks and exit codes, in memory or until the helper can
+/// write, and no launch of the job that begins meanwhile removes it.
+///
+/// Promise: a report is lost
+#[test]
+fn a_spool_that_becomes_unusable_loses_nothing_of_a_job() {
+    let spoilt: [(&str, Spoil); 4] = [
+        ("anybody's", |spool| {
+            fs::set_permissions(spool, Permissions::from_mode(0o777)).unwrap();
+        }),
+        ("a file", |spool| {
+            fs::rename(spool, spool.with_extension("was")).unwrap();
+            fs::write(spool, "").unwrap();
+        }),
+        ("a link", |spool| {
+            fs::rename(spool, spool.with_extension("was")).unwrap();
+            symlink(spool.with_extension("was"), spool).unwrap();
+        }),
+        ("read-only", |spool| {
+            let bind = MsFlags::MS_BIND;
+            let none = None::<&str>;
+            mount(Some(spool), spool, none, bind | MsFlags::MS_REC, none).unwrap();
+            let read_only = bind | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+            mount(none, spool, none, read_only, none).unwrap();
+        }),
+    ];
+    for (what, spoil) in spoilt {
+        let node = used();
+        if !marked(&node) {
+            return;
+        }
+        spoil(&node.path("spool"));
+        let finish = node.hook_with("finish", &ENDED);
+        assert!(finish.good, "{what}: {}", finish.said);
+        let reported = |what: &str| {
+            let reports = node.reports();
+            assert_eq!(reports.len(), 1, "{what}: {}", finish.said);
+            assert_eq!(reports[0]["epilog"]["exit_code"], "3:0", "{what}");
+            // A spool that is no directory has no place for marks either.
+            if what != "a file" {
+                let measures = &reports[0]["measures"];
+                assert_eq!(measures["objective.rate"], 4.0, "{what}: {measures}");
+            }
+        };
+        reported(what);
+        node.check(what);
+        node.hook_with("start", &[("SLURM_JOB_RESTART_COUNT", "1")]);
+        node.hook("flush");
+        reported(what);
+        assert!(node.job("start.json").is_file(), "{what}");
+    }
+}
+
+/// Attack (files): slurmd has a limit of no bytes for each file (`LimitFSIZE=`) when a job ends.
+/// Outcome: The helper is not ended by a signal. The job's directory and its marks stay, and whoever
+/// reports the launch later finds them.
+///
+/// Promise: a report is lost
+#[test]
+fn where_the_helper_may_write_no_file_the_launch_waits_with_all_that_it_left() {
+    let node = used();
+    if !marked(&node) {
+        return;
+    }
+    let limited = ["sh", "-c", "ulimit -f 0; exec \"$0\" \"$@\""];
+    let finish = node.hook_under(&limited, "finish", &ENDED);
+    assert!(!finish.good && !finish.killed, "{}", finish.said);
+    assert!(node.job("start.json").is_file() && node.reports().is_empty());
+    let finish = node.hook_with("finish", &ENDED);
+    assert!(finish.good, "{}", finish.said);
+    let reports = node.reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(
+        reports[0]["measures"]["objective.rate"], 4.0,
+        "{}",
+        reports[0]
+    );
+    assert!(!node.path("spool/in-force/c.n1.7").exists());
+}
+
+/// Attack (files): No epilog reports a launch, and the job is launched again.
+/// Outcome: The next launch finds nothing of it, and the timer reports it, with its steps and its
+/// marks.
+///
+/// Promise: a report is lost
+#[test]
+fn a_launch_without_an_epilog_is_reported_though_the_job_is_launched_again() {
+    let node = used();
+    if !marked(&node) {
+        return;
+    }
+    let stamp = "io-autotune-stamp 1\nstep 1\nstart_ns 1\nend_ns 9\nnodes 1\nwait_status 0\n";
+    fs::write(node.job("step-1.stamp"), stamp).unwrap();
+    fs::set_permissions(node.job("step-1.stamp"), Permissions::from_mode(0o400)).unwrap();
+    let again = [("SLURM_JOB_RESTART_COUNT", "1")];
+    assert!(node.hook_with("start", &again).good);
+    assert!(!node.job("step-1.stamp").exists());
+    let flush = node.hook("flush");
+    let reports = node.reports();
+    assert_eq!(reports.len(), 1, "{}", flush.said);
+    assert_eq!(reports[0]["job"]["restart_count"], 0);
+    assert_eq!(reports[0]["steps"][0]["step_id"], 1);
+    assert_eq!(
+        reports[0]["measures"]["objective.rate"], 4.0,
+        "{}",
+        reports[0]
+    );
+    // What the next launch writes is its own.
+    assert!(marked(&node));
+    assert!(node.hook_with("finish", &again).good);
+    let reports = node.reports();
+    assert_eq!(reports.len(), 2);
+    assert!(
+        reports
+            .iter()
+            .all(|report| report["measures"]["objective.rate"] == 4.0)
+    );
+    assert!(!node.job("").exists() && !node.path("run/c/n1/7.over").exists());
+}
+
+/// A node on which a helper was killed while it changed a setting for job 7, and the file of the
+/// setting, which has the job's value.
+fn half_changed() -> (Node, PathBuf) {
+    let node = used();
+    let proc_sys = node.path("proc_sys");
+    let setting = proc_sys.join("vm/dirty_expire_centisecs");
+    fs::create_dir_all(setting.parent().unwrap()).unwrap();
+    fs::write(&setting, "100\n").unwrap();
+    let config = format!("[settings]\nproc_sys = {:?}\n", proc_sys);
+    fs::write(node.path("node.toml"), config).unwrap();
+    let keep = |path: &Path, text: &serde_json::Value| {
+        let _ = fs::remove_file(path);
+        fs::write(path, text.to_string()).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o400)).unwrap();
+    };
+    let start = fs::read(node.job("start.json")).unwrap();
+    let mut start: serde_json::Value = serde_json::from_slice(&start).unwrap();
+    start["is_complete"] = false.into();
+    keep(&node.job("start.json"), &start);
+    let mut saved = node.path("spool");
+    for name in ["saved", "c", "n1"] {
+        saved.push(name);
+        fs::create_dir(&saved).unwrap();
+        fs::set_permissions(&saved, Permissions::from_mode(0o711)).unwrap();
+    }
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let value = serde_json::json!({
+        "boot_id": boot_id.trim(),
+        "values": [{
+            "target": {"kind": "sysctl", "name": "vm.dirty_expire_centisecs"},
+            "value": "3000",
+        }],
+        "command": null,
+        "agent": null,
+    });
+    keep(&saved.join("7.json"), &value);
+    (node, setting)
+}
+
+/// Attack (files): The helper was killed while it changed settings for a job. Then its end is killed
+/// in each write, rename, removal and unmount; the job's end, or another's hook and the next launch of
+/// the job, come after that.
+/// Outcome: The settings are put back, and no report says that the job ran with the default.
+///
+/// Promise: a setting stays changed after a job
+#[test]
+fn who_is_killed_wherever_no_run_with_settings_in_force_counts_as_the_default() {
+    let traced = |call: &str, number: usize| {
+        let inject = format!("inject={call}:signal=SIGKILL:when={number}");
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-e"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([inject])
+            .collect::<Vec<_>>()
+    };
+    if Command::new("strace").arg("--version").output().is_err() {
+        return;
+    }
+    let (again, other) = ([("SLURM_JOB_RESTART_COUNT", "1")], [("SLURM_JOB_ID", "8")]);
+    let mut killed = 0;
+    for call in ["write", "rename", "unlink", "unlinkat", "rmdir", "umount2"] {
+        for number in 1.. {
+            let mut was_killed = false;
+            for way in ["end", "another's", "again"] {
+                let (node, setting) = half_changed();
+                let under = traced(call, number);
+                let under: Vec<&str> = under.iter().map(String::as_str).collect();
+                was_killed |= match way {
+                    "another's" => node.hook_under(&under, "start", &other).killed,
+                    _ => node.hook_under(&under, "finish", &[]).killed,
+                };
+                let said = match way {
+                    "again" => {
+                        let start = node.hook_with("start", &again);
+                        start.said + &node.hook("flush").said
+                    }
+                    _ => node.hook("finish").said,
+                };
+                let what = format!("{way}: killed in {call} {number}: {said}");
+                let value = fs::read_to_string(&setting).unwrap();
+                assert_eq!(value.trim(), "3000", "{what}");
+                let reports = node.reports();
+                assert!(!reports.is_empty(), "{what}");
+                for report in reports {
+                    assert_eq!(report["applied"]["kind"], "incomplete", "{what}");
+                }
+            }
+            if !was_killed {
+                break;
+            }
+            killed += 1;
+        }
+    }
+    assert!(killed > 10, "killed {killed} times alone");
 }
 
 /// Attack (environment): The environment of a hook has names with `../`, `.`, newlines or 100,000

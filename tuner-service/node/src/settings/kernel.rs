@@ -10,7 +10,7 @@ use io_autotune_protocol::SettingKind;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
-use crate::files::{check_owned, read_limited};
+use crate::files::{DirectoryError, check_owned, read_limited};
 use crate::limited;
 
 /// lctl is quick: it asks only this node's kernel.
@@ -122,7 +122,7 @@ impl Kernel {
     pub(crate) fn read(&self, target: &Target) -> io::Result<String> {
         let text = match self.path(target)? {
             Some(path) => read_limited(&path)?,
-            None => self.lctl(&["get_param", "-n", &target.label()])?,
+            None => self.lctl_of(target, &["get_param", "-n", &target.label()])?,
         };
         let text = text.trim();
         // A list shows the value in force in brackets: `none [mq-deadline]`.
@@ -143,7 +143,8 @@ impl Kernel {
                 .write_all(format!("{value}\n").as_bytes()),
             None => {
                 let assignment = format!("{}={value}", target.label());
-                self.lctl(&["set_param", "-n", &assignment]).map(drop)
+                self.lctl_of(target, &["set_param", "-n", &assignment])
+                    .map(drop)
             }
         }
     }
@@ -185,7 +186,14 @@ impl Kernel {
                 let mut files = self.files.iter();
                 let path = files.find_map(|(known, path)| (known == name).then_some(path));
                 let path = path.ok_or_else(|| refused(name, "has no path in node.toml"))?;
-                check_owned(path).map_err(io::Error::other)?;
+                check_owned(path).map_err(|error| match error {
+                    DirectoryError::Io { source, .. }
+                        if source.kind() == io::ErrorKind::NotFound =>
+                    {
+                        source
+                    }
+                    other => io::Error::other(other),
+                })?;
                 return Ok(Some(path.clone()));
             }
             Target::Lctl { name } if is_lustre_name(name) => return Ok(None),
@@ -201,11 +209,8 @@ impl Kernel {
             return Ok(path);
         }
         let label = target.label();
-        let parts = label.split_once('.').and_then(|(subsystem, rest)| {
-            let (device, name) = rest.rsplit_once('.')?;
-            Some([subsystem, device, name])
-        });
-        let parts = parts.ok_or_else(|| refused(&label, "is no parameter of a device's"))?;
+        let parts = parts_of_device(&label)
+            .ok_or_else(|| refused(&label, "is no parameter of a device's"))?;
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         self.lustre_file(&parts).ok_or_else(missing)
     }
@@ -253,17 +258,41 @@ impl Kernel {
         Ok(fuse_devices(&text, &self.fuse_mounts))
     }
 
+    /// What lctl does with a parameter. `NotFound` only if the kernel has no such parameter: how lctl
+    /// ends does not tell that from its own failures.
+    fn lctl_of(&self, target: &Target, arguments: &[&str]) -> io::Result<String> {
+        self.lctl(arguments).map_err(|error| {
+            if error.kind() == io::ErrorKind::InvalidInput && self.is_gone(target) {
+                io::Error::new(io::ErrorKind::NotFound, error)
+            } else {
+                error
+            }
+        })
+    }
+
+    /// Whether no version of Lustre's client has a file of this parameter here.
+    fn is_gone(&self, target: &Target) -> bool {
+        let label = target.label();
+        let parts = match parts_of_device(&label) {
+            Some(parts) => parts.to_vec(),
+            None => label.split('.').collect(),
+        };
+        self.lustre_file(&parts).is_none()
+    }
+
+    /// What lctl prints. `InvalidInput`: it has come to an end by itself, and has not done it.
     fn lctl(&self, arguments: &[&str]) -> io::Result<String> {
         let mut command = Command::new(&self.lctl);
-        let ended = limited::run(command.args(arguments), [], LCTL_LIMIT)?;
+        let ended = limited::run(command.args(arguments), [], LCTL_LIMIT)
+            .map_err(|error| io::Error::other(format!("{}: {error}", self.lctl.display())))?;
         if ended.good {
             Ok(ended.output)
         } else {
             let words = arguments.join(" ");
-            Err(io::Error::other(format!(
-                "lctl {words} ended with {}",
-                ended.how
-            )))
+            Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("lctl {words} ended with {}", ended.how),
+            ))
         }
     }
 }
@@ -282,6 +311,14 @@ fn fuse_devices(mountinfo: &str, points: &[PathBuf]) -> Vec<String> {
         found.next_back().flatten()
     };
     points.iter().filter_map(of).collect()
+}
+
+/// Subsystem, device and name of a device's parameter: `osc.lfs-OST0000-osc-ffff9a.max_dirty_mb`. A
+/// device's name may have dots.
+fn parts_of_device(label: &str) -> Option<[&str; 3]> {
+    let (subsystem, rest) = label.split_once('.')?;
+    let (device, name) = rest.rsplit_once('.')?;
+    Some([subsystem, device, name])
 }
 
 fn plain(device: &str) -> io::Result<&str> {
@@ -490,7 +527,8 @@ mod tests {
         let target = Target::File {
             name: "lever".into(),
         };
-        assert!(kernel.read(&target).is_err(), "there is none");
+        let missing = kernel.read(&target).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound, "there is none");
         fs::write(&path, "8\n").unwrap();
         assert_eq!(kernel.read(&target).unwrap(), "8");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
@@ -533,6 +571,20 @@ mod tests {
         kernel.write(&targets[1], "64").unwrap();
         assert_eq!(kernel.read(&targets[0]).unwrap(), "2000");
         assert_eq!(kernel.read(&targets[1]).unwrap(), "64");
+        // lctl's own failure is no word of the kernel's; a parameter that neither has is gone.
+        let left = root.path().join("sys/fs/lustre/osc/l-OST0001-osc-ff");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("max_dirty_mb"), "64\n").unwrap();
+        fs::remove_file(values.join("osc.l-OST0001-osc-ff.max_dirty_mb")).unwrap();
+        let kind = |kernel: &Kernel| kernel.read(&targets[1]).unwrap_err().kind();
+        assert_ne!(kind(&kernel), io::ErrorKind::NotFound);
+        fs::remove_dir_all(&left).unwrap();
+        assert_eq!(kind(&kernel), io::ErrorKind::NotFound);
+        let without_lctl = Kernel {
+            lctl: "/nonexistent/lctl".into(),
+            ..kernel.clone()
+        };
+        assert_ne!(kind(&without_lctl), io::ErrorKind::NotFound);
         // Where an agent finds the same: in sysfs, or where 2.10 still had it.
         assert!(kernel.file(&targets[0]).is_err());
         let older = root.path().join("proc/fs/lustre/osc/l-OST0000-osc-ff");

@@ -2,9 +2,11 @@
 //! `SPOOL/saved/CLUSTER/NODE/JOBID.json`, root's alone. An empty directory is removed, so that one
 //! look tells the plugin whether there is anything to restore.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +14,13 @@ use super::command::Running;
 use super::kernel::Target;
 use super::online::Agent;
 use crate::files::{
-    DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+    DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
 };
 use crate::job::name_on_node;
+
+/// How long a hook waits for another helper that changes settings or puts them back.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,9 +61,33 @@ impl SavedDirectory {
         &self.spool
     }
 
+    /// The cluster and the node whose jobs' values these are.
+    pub(crate) fn of_node(&self) -> (&str, &str) {
+        (&self.cluster, &self.node)
+    }
+
     /// What a job's stop is called.
     pub(crate) fn name_of(&self, job_id: u32) -> String {
         name_on_node(&self.cluster, &self.node, job_id)
+    }
+
+    /// Keeps other helpers of this host from changing settings and what is saved of them, until the
+    /// answer is dropped. Of two at once one would put back what the other is just changing, and remove
+    /// the only word of how it was. Errs if another one takes longer.
+    pub(crate) fn lock(&self) -> Result<File, DirectoryError> {
+        let end = Instant::now() + LOCK_PATIENCE;
+        let directory = File::open(&self.spool).map_err(at(&self.spool))?;
+        loop {
+            match directory.try_lock() {
+                Ok(()) => return Ok(directory),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LOOK_AGAIN),
+                Err(TryLockError::WouldBlock) => {
+                    let busy = "another helper is changing settings or putting them back";
+                    return Err(at(&self.spool)(io::Error::other(busy)));
+                }
+                Err(TryLockError::Error(error)) => return Err(at(&self.spool)(error)),
+            }
+        }
     }
 
     pub(crate) fn all(spool: &Path) -> Result<Vec<Self>, DirectoryError> {
@@ -137,7 +167,13 @@ impl SavedDirectory {
         }
     }
 
-    /// Removes drafts and the node's directory if no job has saved values; errors are ignored.
+    /// Whether there is a directory of saved values, or of what a killed helper has left of them.
+    pub(crate) fn is_there(&self) -> bool {
+        self.path().exists()
+    }
+
+    /// Removes drafts and the node's directory if no job has saved values; errors are ignored. For who
+    /// holds the [lock](Self::lock).
     pub(crate) fn tidy(&self) {
         if !self.jobs().is_ok_and(|jobs| jobs.is_empty()) {
             return;
