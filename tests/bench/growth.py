@@ -1,4 +1,4 @@
-"""What does not grow: a suggestion's time with the runs in the database, the service's memory."""
+"""What does not grow: a suggestion's time with runs and ended orders, the service's memory."""
 
 from __future__ import annotations
 
@@ -44,6 +44,46 @@ def figures(place: Place, rounds: int) -> list[Figure]:
             f" {mean_of_rounds(medians['few']).value:.2f} ms, {rounds} rounds",
         )
     ]
+
+
+def orders(place: Place, rounds: int) -> list[Figure]:
+    """Measure a suggestion's time beside ended orders of others, and return the figure."""
+    medians: dict[str, list[float]] = {"few": [], "many": []}
+    with (
+        place.database("bench_few_orders") as few,
+        place.database("bench_many_orders") as many,
+        place.service(few) as small,
+        place.service(many) as large,
+    ):
+        for service, count in [(small, FEW_ORDERS), (large, MANY_ORDERS)]:
+            live(place, service, "load", FEW, studies=1)
+            place.sql(service.database, _ORDERED.format(count=count))
+            place.sql(service.database, "vacuum analyze")
+        for side in in_turn(rounds, "few", "many"):
+            service = small if side == "few" else large
+            summary, _ = live(place, service, "load", STARTS, studies=1, clients=1)
+            medians[side].append(summary["starts"]["median"])
+    return [
+        Figure(
+            f"the time of a suggestion beside {MANY_ORDERS} ended orders of others,"
+            f" against {FEW_ORDERS}",
+            "ratio",
+            ratio_of_rounds(medians["many"], medians["few"]),
+            AIM,
+            f"medians of {STARTS} starts of one study,"
+            f" {mean_of_rounds(medians['many']).value:.2f} ms against"
+            f" {mean_of_rounds(medians['few']).value:.2f} ms, {rounds} rounds",
+        )
+    ]
+
+
+FEW_ORDERS, MANY_ORDERS = 10, 1_000_000
+_ORDERED = """
+    insert into orders (kind, owner_uid, application, uid, why, ended_at)
+    select 'off', 70000 + n % 1000, 'app' || n, 70000 + n % 1000, 'a bench', now()
+    from generate_series(1, {count}) n
+"""
+"""Of a thousand users."""
 
 
 def _fill(place: Place, service: Service, runs: int, studies: int) -> None:

@@ -134,7 +134,8 @@ pub(crate) fn report(
         online,
         epilog,
         measures,
-    })
+    }
+    .cut())
 }
 
 #[cfg(test)]

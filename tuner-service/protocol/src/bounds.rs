@@ -788,11 +788,44 @@ impl Bounded for ImportRequest {
     }
 }
 
-/// The text, cut so that a request may hold it.
-#[must_use]
-pub fn fitting_text(text: &str) -> String {
-    let end = text.floor_char_boundary(TEXT_BYTES);
-    text[..end].replace('\0', "?")
+impl FinishRequest {
+    /// The report, with what its node found to be too long cut: a report that is refused would be lost.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        for why in &mut self.start_failure {
+            cut(why);
+        }
+        match &mut self.applied {
+            Applied::Incomplete { detail } => cut(detail),
+            Applied::User { variables } => {
+                variables.truncate(ENTRIES);
+                variables.iter_mut().for_each(cut);
+            }
+            Applied::Default | Applied::Parametrization { .. } => {}
+        }
+        self.steps.truncate(STEPS);
+        self.observed.truncate(ENTRIES);
+        for one in &mut self.observed {
+            let texts = [&mut one.parameter, &mut one.name, &mut one.in_force];
+            texts.into_iter().chain(&mut one.asked).for_each(cut);
+        }
+        let in_force = std::mem::take(&mut self.in_force).into_iter().take(ENTRIES);
+        self.in_force = in_force
+            .map(|(mut name, mut value)| {
+                cut(&mut name);
+                cut(&mut value);
+                (name, value)
+            })
+            .collect();
+        self
+    }
+}
+
+fn cut(text: &mut String) {
+    text.truncate(text.floor_char_boundary(TEXT_BYTES));
+    if text.contains('\0') {
+        *text = text.replace('\0', "?");
+    }
 }
 
 #[cfg(test)]
@@ -851,11 +884,37 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_between_characters() {
-        let cut = fitting_text(&format!("{}\u{20ac}", "x".repeat(TEXT_BYTES - 1)));
-        assert_eq!(cut.len(), TEXT_BYTES - 1);
-        assert_eq!(fitting_text("a\0b"), "a?b");
-        assert_eq!(text("detail", &cut), Ok(()));
+    fn a_report_that_is_cut_is_taken() {
+        let long = || format!("a\0{}", "\u{20ac}".repeat(TEXT_BYTES));
+        let body = serde_json::json!({
+            "job": {"cluster": "c", "job_id": 1, "restart_count": 0, "uid": 1, "gid": 1, "node": "n1", "nodes": 1,
+                    "partition": "main", "cpus_per_node": "1"},
+            "request": {"app": "ocean"}, "start_failure": long(),
+            "applied": {"kind": "incomplete", "detail": long()}, "steps": [],
+            "in_force": {long(): long()},
+            "told": [{"parameter": long(), "name": long(), "asked": long(), "in_force": long(), "as_asked": true}],
+        });
+        let mut report: FinishRequest = serde_json::from_value(body).unwrap();
+        assert!(report.check().is_err());
+        for number in 0..2 * ENTRIES {
+            report.in_force.insert(number.to_string(), "1".into());
+            report.observed.push(report.observed[0].clone());
+        }
+        let report = report.cut();
+        assert_eq!(report.check(), Ok(()));
+        let cut = report.start_failure.unwrap();
+        assert!(
+            cut.starts_with("a?\u{20ac}") && (TEXT_BYTES - 3..=TEXT_BYTES).contains(&cut.len())
+        );
+        let users = Applied::User {
+            variables: vec![long(); 2 * ENTRIES],
+        };
+        let report = FinishRequest {
+            start_failure: None,
+            applied: users,
+            ..report
+        };
+        assert_eq!(report.cut().check(), Ok(()));
     }
 
     fn outcome() -> Outcome {
