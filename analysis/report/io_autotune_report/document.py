@@ -280,6 +280,7 @@ FindingKind = Literal[
     "nothing_to_win",
     "elapsed_worse",
     "unreported",
+    "default_lost",
     "other",
     "waste",
     "already_best",

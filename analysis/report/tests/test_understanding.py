@@ -291,6 +291,7 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
         Found("nothing_to_win", "There is nothing to win.", "Nothing."),
         Found("elapsed_worse", "a=2 makes elapsed worse.", "Nothing.", {"a": 2}),
         Found("unreported", "No run has told it.", "Have the job say it."),
+        Found("default_lost", "The default has not completed yet.", "Look at its runs."),
         Found("of_a_newer_service", "It is so.", "Do it."),
     )
     assert list(said) == [
@@ -301,6 +302,7 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
         "nothing_to_win",
         "elapsed_worse",
         "unreported",
+        "default_lost",
         "other",
     ]
     assert (said["mixed"].what, said["mixed"].do) == (

@@ -1,6 +1,7 @@
 //! Guards: limits on a study's cost, and signs that its runs are not comparable.
 
 pub(crate) mod beside;
+pub(crate) mod lost_default;
 pub(crate) mod members;
 pub(crate) mod mixture;
 pub(crate) mod restriction;

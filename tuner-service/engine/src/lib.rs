@@ -59,4 +59,4 @@ pub use study::warm_start::MOST_INHERITED;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 11";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 12";

@@ -267,6 +267,8 @@ pub enum FindingKind {
     ElapsedWorse,
     /// No run of the epoch has reported the study's objective.
     Unreported,
+    /// The default does not complete: the search goes on without a baseline.
+    DefaultLost,
     /// A kind that a newer version brings: the finding's text says what it is.
     #[serde(other)]
     Other,
@@ -284,6 +286,7 @@ impl FindingKind {
             | Self::Drift
             | Self::Ineffective
             | Self::ElapsedWorse
+            | Self::DefaultLost
             | Self::Other => None,
         }
     }

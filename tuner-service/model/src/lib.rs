@@ -36,7 +36,9 @@ pub use objective::{
     REPORTED, is_of_the_longest_node, is_reported_name,
 };
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
-pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
+pub use reason::{
+    Acquisition, BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
+};
 pub use rows::{AuditLine, JobName, Outcome, Pin, Removed};
 pub use run::{Phase, Role};
 pub use sluid::{NoSluid, Sluid};

@@ -76,12 +76,16 @@ impl Suggestion {
     /// The same in an epoch whose ranks are another study's: what it takes from them is told so.
     #[must_use]
     pub fn of_another_study(mut self) -> Self {
+        let reason = match &mut self.reason {
+            Reason::DefaultLost { reason, .. } => reason,
+            reason => reason,
+        };
         if let Reason::Inherited { another_study, .. }
         | Reason::BestKnown {
             inherited: true,
             another_study,
             ..
-        } = &mut self.reason
+        } = reason
         {
             *another_study = true;
         }
@@ -133,6 +137,13 @@ pub enum Reason {
         reason: Box<Reason>,
         /// How many users' runs count, one's own among them.
         users: usize,
+    },
+    /// The reason in a study whose baseline is given up, because the default does not complete.
+    DefaultLost {
+        /// The reason.
+        reason: Box<Reason>,
+        /// How the default's runs ended.
+        default: LostDefault,
     },
     /// What other studies of the space found fast, before this one's own design.
     Promised {
@@ -354,7 +365,9 @@ impl Reason {
         match self {
             Reason::Pinned | Reason::Off => true,
             Reason::BestKnown { because, .. } => *because == BestKnownBecause::Frozen,
-            Reason::Restricted { reason, .. } => reason.is_ordered(),
+            Reason::Restricted { reason, .. } | Reason::DefaultLost { reason, .. } => {
+                reason.is_ordered()
+            }
             _ => false,
         }
     }
@@ -503,6 +516,54 @@ pub enum BestKnownBecause {
     NothingFinished,
 }
 
+/// How the runs of a default ended that does not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LostDefault {
+    /// The runs that completed all the same.
+    pub completed: u64,
+    /// The runs that failed.
+    pub failed: u64,
+    /// The runs that their time limit cut short.
+    pub cut_short: u64,
+    /// After how many seconds at the longest; it takes at least as long. None if none was cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+}
+
+impl fmt::Display for LostDefault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = match self.completed + self.failed + self.cut_short {
+            1 => "its only run".to_owned(),
+            all => format!("its {all} runs"),
+        };
+        match self.completed {
+            0 => write!(f, "the default has not completed yet: of {runs} ")?,
+            completed => write!(
+                f,
+                "the default seldom completes: of {runs} {completed} did, "
+            )?,
+        }
+        match (self.failed, self.at_least) {
+            (0, None) => f.write_str("none ended well"),
+            (failed, None) => write!(f, "{failed} failed"),
+            (0, Some(bound)) => cut(f, self.cut_short, bound),
+            (failed, Some(bound)) => {
+                write!(f, "{failed} failed and ")?;
+                cut(f, self.cut_short, bound)
+            }
+        }
+    }
+}
+
+fn cut(f: &mut fmt::Formatter<'_>, runs: u64, bound: f64) -> fmt::Result {
+    let bound = seconds(bound);
+    write!(
+        f,
+        "{runs} reached the time limit, so it takes at least {bound}"
+    )
+}
+
 /// A lack of time-limit headroom. Seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -513,6 +574,9 @@ pub struct NoHeadroom {
     pub needed: Option<f64>,
     /// How many times the default's elapsed a run may take.
     pub most: f64,
+    /// The default does not complete, so it is of the best that does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_best: bool,
 }
 
 impl fmt::Display for NoHeadroom {
@@ -521,13 +585,18 @@ impl fmt::Display for NoHeadroom {
             limit,
             needed,
             most,
+            of_best,
         } = self;
         let limit = seconds(*limit);
+        let what = match of_best {
+            true => "the best that completes",
+            false => "the default",
+        };
         match needed {
             Some(needed) => write!(
                 f,
                 "the time limit of {limit} leaves no room to explore: that may take {}, {most} times \
-                 what the default takes at most",
+                 what {what} takes at most",
                 seconds(*needed)
             ),
             None => write!(
@@ -605,6 +674,7 @@ impl fmt::Display for Reason {
                 "{reason}; held at the default, because the application does not heed it: {}",
                 frozen.join(", ")
             ),
+            Reason::DefaultLost { reason, default } => write!(f, "{reason}; {default}"),
             Reason::Promised { studies, predicted } => write!(
                 f,
                 "{} of this accelerator at this site expect{} it to take {:.0} % of the default's time",
@@ -1031,6 +1101,7 @@ mod tests {
                         limit: 60.0,
                         needed: Some(90.0),
                         most: 1.5,
+                        of_best: false,
                     }),
                     mean: None,
                     n: 0,

@@ -59,9 +59,14 @@ impl<'a> MethodContext<'a> {
     }
 
     /// Whether a point has no time, no run in flight and no quarantine, and is not the default.
+    /// Where runs of the default are lost too nothing is quarantined: then one lost run is enough.
     pub fn is_untested(&self, point: &Point) -> bool {
+        let enough = |known: &Known| self.view.default_never_completed() && known.lost() > 0;
         let open = |known: &Known| {
-            known.mean().is_none() && known.in_flight == 0 && !known.is_quarantined()
+            known.mean().is_none()
+                && known.in_flight == 0
+                && !known.is_quarantined()
+                && !enough(known)
         };
         *point != self.view.default && self.view.get(point).is_none_or(open)
     }

@@ -103,9 +103,10 @@ impl From<ExpectedRegret> for BestKnownBecause {
     }
 }
 
-/// Whether a point's prediction exceeds `design_most` times the default; false without a fit.
+/// Whether a point's prediction exceeds `design_most` times the default; false without a fit, and
+/// where no run of the default completes: it takes as long as nobody knows.
 pub fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Point) -> bool {
-    if settings.drops_nothing() {
+    if settings.drops_nothing() || view.default_never_completed() {
         return false;
     }
     let most = settings.design_most.logarithm();

@@ -180,9 +180,9 @@ fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
         return not_counted(format!("{WORD}; no step was seen to start and end"));
     };
     if let Some(measure) = facts.objective.measure() {
-        return not_counted(format!(
-            "{WORD}; of {measure}, the study's objective, nothing is known then"
-        ));
+        // There is no lower bound, but the job is lost all the same.
+        let why = format!("{WORD}; of {measure}, the study's objective, nothing is known then");
+        return failed(facts, why, false);
     }
     match had(facts, &run.applied) {
         Ok(parametrization) => Verdict::Censored {

@@ -249,8 +249,8 @@ pub fn settings_for(budget: u32, method: MethodName) -> Settings {
 
 /// Settings for a study of `budget` runs outside Slurm, whose only aim is to find the best.
 ///
-/// The default runs once, first: there are no users to protect or to tell of gains. All other runs
-/// explore, also all open ones at once, without a regret budget. The design has at most its share
+/// The default runs once, first, whatever comes of it: there are no users to protect or to tell of
+/// gains. All other runs explore, also all open ones at once, without a regret budget. The design has at most its share
 /// of the paper's 50 runs (robert2020, section VIII-D).
 pub fn outside_slurm(settings: Settings, budget: u32) -> Settings {
     let usual = Settings::default();
@@ -260,6 +260,7 @@ pub fn outside_slurm(settings: Settings, budget: u32) -> Settings {
     };
     let mut settings = Settings {
         baseline_runs: 1,
+        baseline_lost_runs: 1,
         controls: false,
         design_points: share(settings.design_points),
         budget: budget.saturating_sub(1).max(1),

@@ -245,6 +245,11 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
     if let Some(why) = findings.find_map(|one| one.kind.instead_of_tuning()) {
         return why.to_owned();
     }
+    if has(study, FindingKind::DefaultLost)
+        && let Some(next) = without_the_default(study, left)
+    {
+        return next;
+    }
     let is_proving = study.assessment.as_ref().is_some_and(|one| one.is_proving);
     match study.phase {
         Phase::Baseline => "measures the default".to_owned(),
@@ -265,6 +270,18 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
             Some((false, Some(more))) => to_a_proof(more),
             _ => "watches for drift".to_owned(),
         },
+    }
+}
+
+/// What is next in a study whose default does not complete; none where that makes no difference.
+fn without_the_default(study: &StudySummary, left: u64) -> Option<String> {
+    match study.phase {
+        Phase::Baseline => Some("waits for a run that completes".to_owned()),
+        Phase::Design | Phase::Search if left > 0 => Some(format!(
+            "{} to a choice: the default fails",
+            units::runs(left)
+        )),
+        _ => None,
     }
 }
 
@@ -442,6 +459,29 @@ mod tests {
         let text = study(&tuned, &Screen::plain());
         assert!(text.contains("default     1"), "{text}");
         assert!(text.contains("tuned       3"), "{text}");
+    }
+
+    #[test]
+    fn what_is_next_says_that_the_default_does_not_complete() {
+        let next_of = |phase: &str, explored: u64| {
+            let gain = json!({
+                "verdict": "not_yet", "reason": "x", "share": null, "low": null, "high": null, "level": 0.95,
+                "tuned_runs": 0, "control_runs": 0, "detectable": null, "runs_needed": null, "evidence": 1.0
+            });
+            let found =
+                json!([{ "kind": "default_lost", "what": "The default fails.", "do": "Look." }]);
+            let assessment = json!({ "epoch": 1, "gain": gain, "effects": [], "findings": found });
+            let change =
+                json!({ "phase": phase, "explored": [explored, 50], "assessment": assessment });
+            next(&settled(change), &Screen::plain())
+        };
+        assert_eq!(
+            next_of("design", 8),
+            "42 runs to a choice: the default fails"
+        );
+        assert_eq!(next_of("baseline", 15), "waits for a run that completes");
+        assert_eq!(next_of("search", 50), "confirms the best");
+        assert_eq!(next_of("settled", 50), "watches for drift");
     }
 
     #[test]

@@ -13,6 +13,11 @@
 //! Association 64 (1969), 878-888). s^2 is shrunk with a scaled inverse chi-squared prior (2
 //! degrees of freedom, scale 0.1), since few runs may be alike by chance.
 //!
+//! Where the baseline is given up and no run of the default has completed
+//! ([`lost_default`](crate::guards::lost_default)), U is of the best that has: that is what the job
+//! would have otherwise. Before anything has completed the job would be lost in any case, so every
+//! limit leaves room.
+//!
 //! The rule does not predict the point itself: such predictions are poor at first, a killed job
 //! loses all its work, and users can set a limit that is one number.
 
@@ -20,9 +25,10 @@ use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::guards::beside;
+use crate::guards::lost_default::given_up;
+use crate::study::settings::Settings;
 use io_autotune_model::reason::NoHeadroom;
-use io_autotune_search::history::by_point::View;
-use io_autotune_search::regret::settings::RegretSettings;
+use io_autotune_search::history::by_point::{Known, View};
 use io_autotune_search::surrogate::Scatter;
 
 const SHARE: f64 = 0.95;
@@ -30,27 +36,38 @@ const SHARE: f64 = 0.95;
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
-pub(crate) fn lacks(view: &View<'_>, settings: &RegretSettings, limit: f64) -> Option<NoHeadroom> {
-    let most = settings.design_most;
-    let needed = default_at_most(view).map(|seconds| most * seconds);
+pub(crate) fn lacks(view: &View<'_>, settings: &Settings, limit: f64) -> Option<NoHeadroom> {
+    let most = settings.regret.design_most;
+    let default = view.default_known();
+    let of_best = view.default_never_completed() && given_up(&default, settings).is_some();
+    let needed = match of_best {
+        false => at_most(&default),
+        true => Some(best_at_most(view)?),
+    };
+    let needed = needed.map(|seconds| most * seconds);
     let lacking = needed.is_none_or(|needed| limit < needed);
     lacking.then_some(NoHeadroom {
         limit,
         needed,
         most,
+        of_best,
     })
 }
 
-/// U in seconds; none before a run of the default has counted.
-fn default_at_most(view: &View<'_>) -> Option<f64> {
-    let default = view.default_known();
-    if default.logs().is_empty() {
+fn best_at_most(view: &View<'_>) -> Option<f64> {
+    let best = view.by_mean().into_iter().next()?;
+    at_most(view.get(&best)?)
+}
+
+/// U in seconds; none before a run has counted.
+fn at_most(known: &Known) -> Option<f64> {
+    if known.logs().is_empty() {
         return None;
     }
     let mut scatter = Scatter::default();
-    let mut mean = scatter.add(default.logs()) + default.raised();
-    let mut runs = default.logs().len() as f64;
-    if let Some(elapsed) = beside::elapsed(&default) {
+    let mut mean = scatter.add(known.logs()) + known.raised();
+    let mut runs = known.logs().len() as f64;
+    if let Some(elapsed) = beside::elapsed(known) {
         (mean, runs) = (elapsed.mean, elapsed.count as f64);
         (scatter.degrees, scatter.squares) = (runs - 1.0, elapsed.m2.max(0.0));
     }

@@ -239,14 +239,19 @@ impl Method for SurrogateGenetic {
 
 impl SurrogateGenetic {
     /// Whether the runs are users' jobs: a search on request has no regret budget.
+    /// Nor is there anything to harm where the default does not complete.
     fn is_careful(&self, context: &MethodContext<'_>) -> bool {
-        self.explores_outwards && !context.regret.drops_nothing()
+        let is_free = context.regret.drops_nothing() || context.view.default_never_completed();
+        self.explores_outwards && !is_free
     }
 
     /// None before a run has counted.
     fn model<'a>(&self, context: &MethodContext<'a>) -> Option<Model<'a>> {
         let posterior = context.view.posterior()?;
-        let most = posterior.default + context.regret.design_most.logarithm();
+        let most = match context.view.default_never_completed() {
+            true => f64::INFINITY,
+            false => posterior.default + context.regret.design_most.logarithm(),
+        };
         let careful = self.is_careful(context);
         Some(Model {
             view: context.view,
@@ -274,7 +279,8 @@ impl SurrogateGenetic {
 }
 
 fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Prediction) -> bool {
-    let costs = regret::may_regret(posterior, prediction);
+    let costs =
+        regret::may_regret(posterior, prediction) && !context.view.default_never_completed();
     !costs || !context.held && regret::cost(posterior, prediction) <= context.regret_left
 }
 

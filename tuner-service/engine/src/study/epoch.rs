@@ -11,6 +11,7 @@ use io_autotune_model::{CleanedEstimates, Drift, ElapsedBeside, Outlook};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::guards::lost_default;
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::settled::control_runs::control_chance;
@@ -21,12 +22,15 @@ use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::{PriorFrom, Settings};
 use crate::study::stopping;
 use crate::study::warm_start;
-use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
+use io_autotune_model::reason::{
+    BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
+};
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
+use io_autotune_search::random;
 use io_autotune_search::regret::{self, Estimator, ExpectedRegret};
 use io_autotune_search::surrogate::cache::SurrogateCache;
 use io_autotune_search::surrogate::importance::{Importance, Silence};
@@ -136,7 +140,8 @@ impl<'a> Epoch<'a> {
     /// the design depends on the space, the settings and the seed; other random choices also on the
     /// run's ordinal, `history.tally.total` plus the runs in flight. The rules, in order:
     ///
-    /// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight.
+    /// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight, or it is
+    ///    given up because they do not complete ([`Epoch::lost_default`]).
     /// 2. *Control*: of the first n runs of the epoch, at least floor(sqrt(n)) are of the default.
     /// 3. At most `exploring` runs explore at once; others get the best known parametrization.
     ///    Runs of a [proof](crate::ProofSettings) come before 2 and 3: what is best known, or a
@@ -275,7 +280,14 @@ impl<'a> Epoch<'a> {
     /// What a time limit in seconds lacks for a run to explore; none if nothing.
     pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoHeadroom> {
         let view = View::new(self.space, history, &[]);
-        time_limit::lacks(&view, &self.settings.regret, limit)
+        time_limit::lacks(&view, &self.settings, limit)
+    }
+
+    /// How the default's runs ended, if the baseline is given up because too many of them were lost:
+    /// the search goes on, and knows nothing of the default's time but a lower bound.
+    pub fn lost_default(&self, history: &History) -> Option<LostDefault> {
+        let view = View::new(self.space, history, &[]);
+        lost_default::given_up(&view.default_known(), &self.settings)
     }
 
     /// What each parameter explains of the times so far, or why nothing is said of them.
@@ -407,6 +419,8 @@ enum Stage {
     Promised(Point, Reason),
     /// The next point of the design, with its index.
     Design(usize, Point),
+    /// Neither the default nor anything else has completed, and the design has run.
+    Blind,
     Search {
         held: bool,
     },
@@ -427,6 +441,7 @@ impl Chooser<'_> {
     fn phase(&self) -> Phase {
         let searching = |exhausted: bool| match exhausted.then(|| self.conclude()) {
             Some(Next::Settle) => Phase::Settled,
+            Some(Next::Run(phase, ..)) => phase,
             _ => Phase::Search,
         };
         if self.has_settled() {
@@ -442,6 +457,10 @@ impl Chooser<'_> {
             Stage::Over => searching(true),
             Stage::Paused(_) | Stage::Confirm(..) | Stage::Search { held: true } => Phase::Search,
             Stage::Promised(..) | Stage::Design(..) => Phase::Design,
+            Stage::Blind => match self.blind() {
+                Next::Run(phase, ..) => phase,
+                _ => Phase::Search,
+            },
             // Even an exhausted search waits for runs in flight.
             Stage::Search { held: false } if self.view.exploring() > 0 => Phase::Search,
             Stage::Search { held: false } => {
@@ -452,11 +471,26 @@ impl Chooser<'_> {
     }
 
     fn choose(&self) -> Suggestion {
+        let mut chosen = self.chosen();
+        if chosen.role != Role::Control
+            && let Some(default) = self.lost_default()
+        {
+            chosen.reason = Reason::DefaultLost {
+                reason: Box::new(chosen.reason),
+                default,
+            };
+        }
+        chosen
+    }
+
+    fn chosen(&self) -> Suggestion {
         if self.has_settled() {
             return self.settled();
         }
-        if let Some(baseline) = self.baseline() {
-            return baseline;
+        if self.baseline_is_due()
+            || lost_default::may_complete(&self.view, &self.epoch.settings, self.limit)
+        {
+            return self.baseline();
         }
         if self.proves() {
             return self.drawn(Phase::Search);
@@ -473,12 +507,12 @@ impl Chooser<'_> {
         let next = self.next();
         let lack = self
             .limit
-            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings.regret, limit));
+            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings, limit));
         match (next, lack) {
-            (Next::Run(phase, ..), Some(lack)) => {
+            (Next::Run(phase, role, ..), Some(lack)) if role.explores() => {
                 self.best_known(phase, BestKnownBecause::NoHeadroom(lack))
             }
-            (Next::Run(phase, role, point, reason), None) => self.run(phase, role, &point, reason),
+            (Next::Run(phase, role, point, reason), _) => self.run(phase, role, &point, reason),
             (Next::Wait(because), _) => self.best_known(Phase::Search, because),
             (Next::Settle, _) => self.settled(),
         }
@@ -527,22 +561,61 @@ impl Chooser<'_> {
     fn baseline_runs(&self) -> u64 {
         let default = self.view.default_known();
         let in_flight = count(self.pending.iter().filter(|run| run.role == Role::Baseline));
-        // Failed runs do not count: an application that always fails stays with the default.
         default.count().saturating_add(in_flight)
     }
 
     fn baseline_is_due(&self) -> bool {
         self.baseline_runs() < u64::from(self.epoch.settings.baseline_runs)
+            && self.lost_default().is_none()
     }
 
-    fn baseline(&self) -> Option<Suggestion> {
-        self.baseline_is_due().then(|| {
-            let reason = Reason::Baseline {
-                number: self.baseline_runs() + 1,
-                of: u64::from(self.epoch.settings.baseline_runs),
-            };
-            self.run(Phase::Baseline, Role::Baseline, &self.view.default, reason)
-        })
+    fn lost_default(&self) -> Option<LostDefault> {
+        lost_default::given_up(&self.view.default_known(), &self.epoch.settings)
+    }
+
+    fn baseline(&self) -> Suggestion {
+        let reason = self.reason_of_baseline();
+        self.run(Phase::Baseline, Role::Baseline, &self.view.default, reason)
+    }
+
+    fn reason_of_baseline(&self) -> Reason {
+        let of = u64::from(self.epoch.settings.baseline_runs);
+        Reason::Baseline {
+            number: (self.baseline_runs() + 1).min(of),
+            of,
+        }
+    }
+
+    fn try_the_default_again(&self) -> Next {
+        let (default, reason) = (self.view.default.clone(), self.reason_of_baseline());
+        Next::Run(Phase::Baseline, Role::Baseline, default, reason)
+    }
+
+    /// Whether the default is given up, and no run of anything has completed.
+    fn is_blind(&self) -> bool {
+        self.view.nothing_completed() && self.lost_default().is_some()
+    }
+
+    /// Whether exploring ends until something completes. On a site a program may fail whatever it is
+    /// given, until its user mends it: as many runs as a design has are enough to know that, and the
+    /// rest of the budget is for what completes. Outside Slurm there is nothing to save it for.
+    fn has_explored_blindly(&self) -> bool {
+        let settings = self.epoch.settings();
+        settings.controls && self.explored() >= u64::from(settings.design_points)
+    }
+
+    /// What runs where nothing has completed and the design has run: something new, whatever the
+    /// method, because there is nothing to learn from.
+    fn blind(&self) -> Next {
+        if self.has_explored_blindly() {
+            return self.try_the_default_again();
+        }
+        match random::draw(&self.context(false), &mut self.rng()) {
+            Proposal::Run { point, reason } => {
+                Next::Run(Phase::Search, Role::Search, point, reason)
+            }
+            Proposal::Wait(_) | Proposal::Exhausted => self.try_the_default_again(),
+        }
     }
 
     fn control_is_due(&self) -> bool {
@@ -581,6 +654,16 @@ impl Chooser<'_> {
         }
         if self.nothing_to_win().is_some() {
             return Stage::Over;
+        }
+        if self.is_blind() {
+            let untested = |(_, point): &(usize, &Point)| self.context(false).is_untested(point);
+            let mut design = self.epoch.design().iter().enumerate().filter(untested);
+            return match design.next() {
+                Some((index, point)) if !self.has_explored_blindly() => {
+                    Stage::Design(index, point.clone())
+                }
+                _ => Stage::Blind,
+            };
         }
         let regret = self.regret();
         if regret.is_spent() {
@@ -633,6 +716,7 @@ impl Chooser<'_> {
                 let reason = self.epoch.reason_of_design_point(index);
                 return Next::Run(Phase::Design, Role::Design, point, reason);
             }
+            Stage::Blind => return self.blind(),
             Stage::Search { held } => held,
         };
         match self.method().propose(&self.context(held), &mut self.rng()) {
@@ -704,6 +788,10 @@ impl Chooser<'_> {
         if self.nothing_to_win().is_some() {
             return Next::Settle;
         }
+        // Settled on what never completed nobody would ever know better.
+        if self.is_blind() {
+            return self.try_the_default_again();
+        }
         // Runs that never count must not ask for confirmation for ever.
         let bound = 2 * u64::from(self.epoch.settings.budget);
         if let Some((point, known)) = first_of(&self.view, &self.ranking(), 1)
@@ -733,6 +821,10 @@ impl Chooser<'_> {
             ..
         } = self.epoch.settings();
         if !controls || self.explored() >= u64::from(*budget) || self.nothing_to_win().is_some() {
+            return None;
+        }
+        // There is nothing to prove it against.
+        if self.view.default_never_completed() {
             return None;
         }
         let holds = || prior::replaces_design(&self.context(false));
@@ -780,7 +872,10 @@ impl Chooser<'_> {
             Phase::Settled => {
                 let controls = self.in_flight(Role::Control);
                 let controls = tally.settled_controls.saturating_add(controls);
-                control_chance(settings, controls, *outlook, tally.proof > 0)
+                match self.view.default_never_completed() {
+                    true => control_chance(settings, u64::MAX, Outlook::Resolved, false),
+                    false => control_chance(settings, controls, *outlook, tally.proof > 0),
+                }
             }
             _ => control_chance(settings, 0, Outlook::Open, false),
         };
@@ -795,7 +890,11 @@ impl Chooser<'_> {
         let best = recommend::recommend(self.own(), &self.epoch.settings);
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
-            None => (self.view.space.default(), None, default.count()),
+            None => {
+                let (parametrization, mean, n) = recommend::instead(&self.view);
+                let is_default = parametrization == self.view.space.default();
+                (parametrization, mean.filter(|_| !is_default), n)
+            }
         };
         let is_default = parametrization == self.view.space.default();
         let default_mean = default.mean();

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, Objective, ParameterEffect,
-    ParameterEffects, Reason,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Objective,
+    ParameterEffect, ParameterEffects, Reason,
 };
 use io_autotune_search::history::by_point::View;
 
@@ -61,6 +61,8 @@ impl Epoch<'_> {
         let worse = worse.map(|one| elapsed_worse(&one, facts.objective));
         let unreported = self.is_unreported(history, facts.objective);
         let unreported = unreported.then(|| unreported_objective(history, facts));
+        let lost = self.lost_default(history).filter(|_| !facts.pinned);
+        let lost = lost.map(|default| lost_default(&default, facts.study_id));
         mixed
             .into_iter()
             .chain(quarantined)
@@ -69,6 +71,7 @@ impl Epoch<'_> {
             .chain(nothing)
             .chain(worse)
             .chain(unreported)
+            .chain(lost)
             .collect()
     }
 
@@ -102,6 +105,25 @@ fn unreported_objective(history: &History, facts: StudyFacts<'_>) -> Finding {
         facts.study_id
     );
     finding(FindingKind::Unreported, what, action)
+}
+
+fn lost_default(default: &LostDefault, study_id: i64) -> Finding {
+    let (first, rest) = (default.to_string(), "the search goes on without it");
+    let without = match default.completed {
+        0 => ", and no gain over it is stated",
+        _ => "",
+    };
+    let what = format!("{}; {rest}{without}.", capitalised(&first));
+    let action = format!(
+        "`io-autotune history --study {study_id}` shows the runs. Once the default completes, with a longer --time \
+         for instance, it is measured."
+    );
+    finding(FindingKind::DefaultLost, what, action)
+}
+
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    format!("{}{rest}", first.to_uppercase())
 }
 
 fn finding(kind: FindingKind, what: String, action: String) -> Finding {
@@ -155,8 +177,7 @@ fn ineffective(one: &IneffectiveParameter, effect: &ParameterEffect) -> Finding 
 }
 
 fn nothing_to_win(why: &str) -> Finding {
-    let (first, rest) = why.split_at(1);
-    let what = format!("{}{rest}.", first.to_uppercase());
+    let what = format!("{}.", capitalised(why));
     let action = "Nothing: jobs run with the defaults, as they would without io-autotune. If another \
         accelerator can help: sbatch --io-autotune=accelerator=NAME.";
     finding(FindingKind::NothingToWin, what, action.to_owned())
@@ -214,6 +235,38 @@ mod tests {
             "{only:?}"
         );
         assert!(only.action.contains("leave romio_sieve to"), "{only:?}");
+    }
+
+    #[test]
+    fn a_default_that_does_not_complete_is_found_with_its_lower_bound() {
+        let (space, settings) = (grid(&[6, 6]), Settings::default());
+        let epoch = Epoch::new(&space, &settings, 1);
+        let found = |history: &History, pinned| {
+            let facts = StudyFacts {
+                study_id: 7,
+                accepts_mixed: false,
+                pinned,
+                observed: &ParameterEffects::default(),
+                drift: None,
+                objective: &Objective::Elapsed,
+            };
+            epoch.findings(history, facts).pop()
+        };
+        let mut default = tested(&space, &[0, 0], &[], 0);
+        default.record_failure(0);
+        default.record_censored(1, 60.0).unwrap();
+        let of = |default: &io_autotune_model::Tested| history(vec![default.clone()], 0, 3);
+        assert_eq!(found(&of(&default), false), None, "two are no reason yet");
+        default.record_censored(2, 50.0).unwrap();
+        let only = found(&of(&default), false).unwrap();
+        assert_eq!(only.kind, FindingKind::DefaultLost);
+        assert_eq!(
+            only.what,
+            "The default has not completed yet: of its 3 runs 1 failed and 2 reached the time limit, so it takes at \
+             least 60 s; the search goes on without it, and no gain over it is stated."
+        );
+        assert!(only.action.contains("history --study 7"), "{only:?}");
+        assert_eq!(found(&of(&default), true), None, "a pin decides");
     }
 
     #[test]

@@ -109,6 +109,20 @@ pub(crate) fn best_known(
     }
 }
 
+/// What runs before anything is recommended, its mean, and how many runs that rests on: the default,
+/// or, where none of its runs completes, the best of what has completed once.
+pub(crate) fn instead(view: &View<'_>) -> (Parametrization, Option<f64>, u64) {
+    let best = view.default_never_completed().then(|| view.by_mean());
+    let best = best.and_then(|ranking| ranking.into_iter().next());
+    let point = best.unwrap_or_else(|| view.default.clone());
+    let known = view.get(&point).cloned().unwrap_or_default();
+    (
+        view.space.parametrization(&point),
+        known.mean(),
+        known.count(),
+    )
+}
+
 fn of_parent(
     space: &Space,
     point: &Point,
@@ -139,10 +153,7 @@ fn instead_of_exploring(
 ) -> Suggestion {
     let (parametrization, mean, n) = match best {
         Some(best) => (best.parametrization, Some(best.mean), best.n),
-        None => {
-            let default = view.default_known();
-            (view.space.default(), default.mean(), default.count())
-        }
+        None => instead(view),
     };
     Suggestion {
         phase,

@@ -69,6 +69,9 @@ pub struct Settings {
     pub prior: PriorFrom,
     /// When the search pauses for a proof.
     pub proof: ProofSettings,
+    /// When a baseline is given up: once so many runs of the default were lost (failed or cut
+    /// short), times one more than have completed. The search goes on without it.
+    pub baseline_lost_runs: u32,
 }
 
 /// What a study knows before its first run.
@@ -105,6 +108,7 @@ impl Default for Settings {
             $($table: <$type>::default(),)*
             prior: PriorFrom::default(),
             proof: ProofSettings::default(),
+            baseline_lost_runs: 3,
         }
     }
 }
@@ -160,6 +164,7 @@ impl Settings {
     /// Errs on the first setting that cannot be used, with the allowed values.
     pub fn validate(&self) -> Result<(), SettingsError> {
         whole("baseline_runs", self.baseline_runs, 2, 1000)?;
+        whole("baseline_lost_runs", self.baseline_lost_runs, 1, 100_000)?;
         whole("design_points", self.design_points, 2, MAX_DESIGN_POINTS)?;
         whole("budget", self.budget, self.design_points, 100_000)?;
         whole("exploring", self.exploring, 1, 100_000)?;
@@ -344,6 +349,7 @@ mod tests {
         type Edit = fn(&mut Settings);
         let edits: &[(&str, Edit)] = &[
             ("baseline_runs", |s| s.baseline_runs = 1),
+            ("baseline_lost_runs", |s| s.baseline_lost_runs = 0),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
             ("budget", |s| s.budget = s.design_points - 1),

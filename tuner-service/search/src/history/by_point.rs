@@ -86,6 +86,11 @@ impl Known {
         self.bounds.len() as u64
     }
 
+    /// The longest time after which a run was cut short, in seconds: a lower bound.
+    pub fn longest_bound(&self) -> Option<f64> {
+        self.bounds.first().copied()
+    }
+
     /// The runs that failed or were cut short.
     pub fn lost(&self) -> u64 {
         self.failed.saturating_add(self.censored())
@@ -137,7 +142,7 @@ impl Known {
             let Moments { count, mean, .. } = self.elapsed;
             Some(with_bounds(count, mean, &self.bounds))
         } else {
-            let longest = self.bounds.first().copied();
+            let longest = self.longest_bound();
             longest.filter(|bound| default.is_some_and(|mean| *bound > mean))
         };
     }
@@ -154,6 +159,7 @@ pub struct View<'a> {
     known: BTreeMap<Point, Known>,
     exploring: u64,
     chosen: bool,
+    never_completes: bool,
 }
 
 impl<'a> View<'a> {
@@ -165,6 +171,7 @@ impl<'a> View<'a> {
             known: BTreeMap::new(),
             exploring: 0,
             chosen: history.tally.settled > 0,
+            never_completes: false,
         };
         for tested in &history.tested {
             let Ok(point) = space.validate(&tested.parametrization) else {
@@ -233,12 +240,37 @@ impl<'a> View<'a> {
             known.mean
         });
         let ends = self.get(&self.default).map(Known::ends).unwrap_or_default();
+        self.never_completes = ends.never_completed();
+        // Beside a default that never completes everything looks harmless.
+        let most = self
+            .never_completes
+            .then(|| {
+                self.known
+                    .values()
+                    .map(Known::ends)
+                    .max_by(Ends::by_completion)
+            })
+            .flatten()
+            .filter(|most| most.counted > 0);
         for (point, known) in &mut self.known {
             if *point != self.default {
                 known.estimate(default);
-                known.quarantine = Quarantine::of(known.ends(), ends);
+                known.quarantine = match most {
+                    Some(most) => Quarantine::beside(known.ends(), most),
+                    None => Quarantine::of(known.ends(), ends),
+                };
             }
         }
+    }
+
+    /// Whether runs of the default were lost, failed or cut short, and none has completed.
+    pub fn default_never_completed(&self) -> bool {
+        self.never_completes
+    }
+
+    /// Whether no run of any point has completed.
+    pub fn nothing_completed(&self) -> bool {
+        self.known.values().all(|known| known.count() == 0)
     }
 
     /// What is known of a point; none if it never ran.

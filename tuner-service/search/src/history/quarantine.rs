@@ -11,6 +11,7 @@
 //! sides: the user's job is lost. The default is never quarantined. It may end with later runs.
 
 use crate::math::Portable;
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,26 @@ impl Ends {
     fn all(self) -> u64 {
         self.counted.saturating_add(self.lost())
     }
+
+    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match (self.failed, self.cut_short) {
+            (_, 0) => "failed",
+            (0, _) => "reached their time limit",
+            _ => "failed or reached their time limit",
+        };
+        write!(f, "{} of {} jobs {how} under it", self.lost(), self.all())
+    }
+
+    /// Whether runs were lost, and none completed.
+    pub fn never_completed(self) -> bool {
+        self.counted == 0 && self.lost() > 0
+    }
+
+    /// In the order of the expected share of runs that complete, with a uniform prior.
+    pub fn by_completion(&self, other: &Self) -> Ordering {
+        let share = |ends: &Self| (ends.counted as f64 + 1.0) / (ends.all() as f64 + 2.0);
+        share(self).total_cmp(&share(other))
+    }
 }
 
 /// Why a parametrization is quarantined.
@@ -68,6 +89,14 @@ pub enum Quarantine {
         /// Ends under the default.
         default: Ends,
     },
+    /// No run of the default completes, and jobs fail or are cut short more often than under the
+    /// parametrization under which most complete.
+    FailsMore {
+        /// Ends under it.
+        ends: Ends,
+        /// Ends under the other.
+        other: Ends,
+    },
 }
 
 impl fmt::Display for Quarantine {
@@ -81,18 +110,16 @@ impl fmt::Display for Quarantine {
                 "{runs} jobs ran out of memory under it, and none did under the default"
             ),
             Quarantine::Fails { ends, default } => {
-                let how = match (ends.failed, ends.cut_short) {
-                    (_, 0) => "failed",
-                    (0, _) => "reached their time limit",
-                    _ => "failed or reached their time limit",
-                };
+                ends.write(f)?;
+                let (lost, all) = (default.lost(), default.all());
+                write!(f, ", and {lost} of {all} under the default")
+            }
+            Quarantine::FailsMore { ends, other } => {
+                ends.write(f)?;
+                let (lost, all) = (other.lost(), other.all());
                 write!(
                     f,
-                    "{} of {} jobs {how} under it, and {} of {} under the default",
-                    ends.lost(),
-                    ends.all(),
-                    default.lost(),
-                    default.all()
+                    ", and {lost} of {all} under the one under which most complete (none does under the default)"
                 )
             }
         }
@@ -110,6 +137,12 @@ impl Quarantine {
         let fails = ends.lost() >= LEAST_LOST
             && (only_here || doubt(ends, default) <= DOUBT * (1.0 + ROUNDING));
         fails.then_some(Quarantine::Fails { ends, default })
+    }
+
+    /// The same where no run of the default completes, beside the parametrization under which most
+    /// do.
+    pub fn beside(ends: Ends, other: Ends) -> Option<Self> {
+        Self::of(ends, other).map(|_| Quarantine::FailsMore { ends, other })
     }
 }
 

@@ -411,6 +411,7 @@ fn warnings(
         | FindingKind::NothingToWin
         | FindingKind::ElapsedWorse
         | FindingKind::Unreported
+        | FindingKind::DefaultLost
         | FindingKind::Other => Some(format!("{} {}", one.what, one.action)),
         // The summary has `quarantined` and `opened` for them.
         FindingKind::Quarantine | FindingKind::Drift => None,

@@ -2,6 +2,7 @@
 
 mod lists;
 mod little_io;
+mod lost_default;
 mod numbers;
 mod objective;
 mod observed;

@@ -259,12 +259,69 @@ fn runs_that_are_open_at_once_differ_and_end_in_any_order() {
     }
 }
 
+/// The default is told to have failed, or to have been cut short: nothing else is asked of it.
+#[test]
+fn a_default_that_is_lost_is_not_asked_for_again_and_the_best_that_completes_is_recommended() {
+    for method in MethodName::ALL {
+        for lost in ["\"failed\":true", "\"elapsed\":9,\"censored\":true"] {
+            let mut session = session(30, *method);
+            let (id, default) = ask(&mut session);
+            tell(&mut session, id, lost);
+            let mut best = f64::INFINITY;
+            for number in 2..=30 {
+                let answer = session.answer(r#"{"ask":true}"#);
+                let parametrization = &answer["parametrization"];
+                assert_ne!(*parametrization, default, "{method} {lost}: {number}");
+                assert_eq!(answer["reason"]["kind"], "default_lost", "{answer}");
+                let elapsed = time(parametrization);
+                best = best.min(elapsed);
+                tell(&mut session, number, &format!("\"elapsed\":{elapsed}"));
+            }
+            let recommended = session.answer(r#"{"recommend":true}"#);
+            assert_ne!(recommended["parametrization"], default, "{method} {lost}");
+            assert!(
+                recommended["mean"].as_f64().unwrap() <= 2.0 * best,
+                "{method} {lost}"
+            );
+        }
+    }
+}
+
+#[test]
+fn where_everything_fails_something_new_is_asked_each_time() {
+    for method in MethodName::ALL {
+        let mut session = session(30, *method);
+        let mut asked = Vec::new();
+        for _ in 0..30 {
+            let (id, parametrization) = ask(&mut session);
+            assert!(
+                !asked.contains(&parametrization),
+                "{method}: {parametrization}"
+            );
+            tell(&mut session, id, "\"failed\":true");
+            asked.push(parametrization);
+        }
+        let recommended = session.answer(r#"{"recommend":true}"#);
+        assert_eq!(
+            recommended["parametrization"], asked[0],
+            "nothing is known of any"
+        );
+        assert_eq!(
+            (&recommended["mean"], &recommended["n"]),
+            (&json!(null), &json!(0))
+        );
+    }
+}
+
 #[test]
 fn settings_are_for_so_few_runs() {
     for budget in [1, 2, 3, 5, 10, 50, 1000, u32::MAX] {
         for method in MethodName::ALL {
             let settings = settings_for(budget, *method);
-            assert_eq!(settings.baseline_runs, 1);
+            assert_eq!(
+                (settings.baseline_runs, settings.baseline_lost_runs),
+                (1, 1)
+            );
             assert!(settings.design_points <= 15 && settings.surrogate_genetic.design_points <= 3);
             assert!(settings.budget >= 1 && settings.budget <= budget);
         }

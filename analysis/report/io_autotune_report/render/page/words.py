@@ -48,6 +48,7 @@ KINDS: dict[FindingKind, str] = {
     "nothing_to_win": "Nothing to win",
     "elapsed_worse": "Elapsed gets worse",
     "unreported": "Objective not reported",
+    "default_lost": "Default does not complete",
     "other": "Finding",
     "waste": "Budget without gain",
     "already_best": "Default is best",

@@ -3,6 +3,7 @@
 mod any_history;
 mod cleaned;
 mod golden_answers;
+mod lost_default;
 mod phases;
 mod priors;
 mod proofs;

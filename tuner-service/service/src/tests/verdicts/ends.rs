@@ -519,6 +519,7 @@ async fn a_run_counts_by_its_objective_and_a_timeout_tells_nothing_of_it() {
         "not_counted",
         "Slurm says TIMEOUT; of objective.rate, the study's objective, nothing is known then",
     );
+    assert_eq!(effect(&service, &job).await.0, "failure", "the job is lost");
 }
 
 #[tokio::test]

@@ -65,14 +65,6 @@ fn the_default_is_raised_by_its_own_bounds() {
     let best = recommend(&space, &history, &published()).unwrap();
     assert_eq!((best.default_n, best.default_censored), (4, 2));
     assert_eq!(best.default_mean, Some(120.0));
-    // The baseline is of runs that ended: a limit that always strikes tells nothing of the default.
-    let mut history = History::default();
-    for number in 1..=20 {
-        let baseline = suggest(&space, &history, &[], &published(), SEED);
-        assert_eq!(baseline.reason, Reason::Baseline { number: 1, of: 4 });
-        finish(&mut history, &started(&baseline), Outcome::Censored(60.0));
-        assert_eq!(history.tested[0].censored.len(), number);
-    }
 }
 
 /// Every parametrization but the default ends at the time limit.

@@ -1,0 +1,53 @@
+//! A default that does not complete: its runs fail, or their time limit cuts them short.
+//!
+//! A baseline would wait for such a default for ever, and the search measures nothing against it. So
+//! the baseline is given up once
+//!
+//! ```text
+//! lost runs of the default >= baseline_lost_runs * (its completed runs + 1)
+//! ```
+//!
+//! A default that failed at first and completes since then is measured as any other, and one that
+//! fails half of the time has its baseline a little later. No lost run becomes a time: how long one
+//! took before its limit is a lower bound, which is said and decides one thing. A job whose limit
+//! is longer than any that cut the default short may be one that the default completes in, so it
+//! measures the default first, twice as often at most as a baseline may be lost.
+
+use io_autotune_model::reason::LostDefault;
+use io_autotune_search::history::by_point::{Known, View};
+
+use crate::study::settings::Settings;
+
+/// Limits this much longer than what cut the default short are other limits: a run ends some time
+/// after its job has begun.
+const LONGER: f64 = 1.25;
+
+/// How the default's runs ended, if its baseline is given up.
+pub(crate) fn given_up(default: &Known, settings: &Settings) -> Option<LostDefault> {
+    let few = default.count() < u64::from(settings.baseline_runs);
+    (few && default.lost() >= most_lost(default, settings)).then(|| LostDefault {
+        completed: default.count(),
+        failed: default.failed,
+        cut_short: default.censored(),
+        at_least: default.longest_bound(),
+    })
+}
+
+/// Whether a job of this limit measures the default again: nothing but shorter limits lost it.
+pub(crate) fn may_complete(view: &View<'_>, settings: &Settings, limit: Option<f64>) -> bool {
+    let default = view.default_known();
+    let longer = default
+        .longest_bound()
+        .zip(limit)
+        .is_some_and(|(bound, limit)| limit > LONGER * bound);
+    let tried = default.lost().saturating_add(default.in_flight);
+    view.default_never_completed()
+        && default.failed == 0
+        && longer
+        && tried < 2 * most_lost(&default, settings)
+}
+
+fn most_lost(default: &Known, settings: &Settings) -> u64 {
+    let most = u64::from(settings.baseline_lost_runs);
+    most.saturating_mul(default.count().saturating_add(1))
+}
