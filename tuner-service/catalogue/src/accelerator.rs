@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use io_autotune_configuration::parse;
+use io_autotune_configuration::every;
 use io_autotune_model::{Constraint, Parameter, Space, SpaceError, UsedIf};
 use serde::Deserialize;
 use toml::Spanned;
@@ -59,31 +59,40 @@ impl Accelerator {
     /// Reads one catalogue file's text. Errs with every wrong line and what to write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
-        let document = match parse::<Document>(text) {
-            Ok(document) => document,
-            Err(error) => {
-                faults.at(&error.span().unwrap_or(0..0), error.message());
-                faults.finish()?;
-                unreachable!("a fault was noted");
-            }
+        let read = every::<Document>(text);
+        for one in &read.found {
+            faults.at(&one.place, one.problem.as_str());
+        }
+        // What is left is not all: what is missing then may only be wrong.
+        let is_whole = read.found.is_empty();
+        let Some(document) = read.value else {
+            faults.finish()?;
+            unreachable!("a fault was noted");
         };
-        if !is_plain_name(document.name.get_ref()) {
+        let is_there = is_whole || !document.name.get_ref().is_empty();
+        if is_there && !is_plain_name(document.name.get_ref()) {
             let problem = format!(
                 "name = {:?}: use letters, digits, '.', '_' and '-', starting with a letter or digit ('+' stands between accelerators that are tuned together)",
                 document.name.get_ref()
             );
             faults.at(&document.name.span(), problem);
         }
+        let wrong = if is_whole {
+            BTreeSet::new()
+        } else {
+            names(text)
+        };
         let known: BTreeSet<&str> = document
             .parameters
             .iter()
             .map(|parameter| parameter.get_ref().name.as_str())
+            .chain(wrong.iter().map(String::as_str))
             .collect();
         let carried = document.delivery.check(&known, &mut faults);
         document
             .delivery
             .check_online(&document.parameters, &mut faults);
-        for parameter in &document.parameters {
+        for parameter in document.parameters.iter().filter(|_| is_whole) {
             let name = parameter.get_ref().name.as_str();
             if !carried.contains(name) {
                 let problem = format!(
@@ -96,7 +105,7 @@ impl Accelerator {
             read_back.check(&known, &mut faults);
         }
         for need in document.delivery.needs() {
-            if !document.needs.contains(&need) {
+            if is_whole && !document.needs.contains(&need) {
                 let problem = match need {
                     Need::BurstBuffer => {
                         "Slurm's burst buffer completes directives: write needs = [\"burst_buffer\"]"
@@ -109,12 +118,17 @@ impl Accelerator {
                 faults.at(&document.name.span(), problem);
             }
         }
-        let space = document.space();
-        if let Err((place, error)) = &space {
-            faults.at(place, error.to_string());
-        }
+        let space = match document.space() {
+            Ok(space) => Some(space),
+            Err(found) => {
+                for (place, error) in found.iter().filter(|_| is_whole) {
+                    faults.at(place, error.to_string());
+                }
+                None
+            }
+        };
         faults.finish()?;
-        let Ok(space) = space else {
+        let Some(space) = space else {
             unreachable!("a fault was noted")
         };
         let name = document.name.into_inner();
@@ -158,11 +172,40 @@ impl Accelerator {
 }
 
 impl Document {
-    fn space(&self) -> Result<Space, (Range<usize>, SpaceError)> {
-        let parameters = self.parameters.iter().map(|p| p.get_ref().clone());
-        let constraints = self.constraints.iter().map(|c| c.get_ref().clone());
-        Space::constrained(parameters.collect(), constraints.collect())
-            .map_err(|error| (self.place_of(&error), error))
+    fn space(&self) -> Result<Space, Vec<(Range<usize>, SpaceError)>> {
+        let parameters: Vec<Parameter> = self.parameters.iter().map(inner).collect();
+        let constraints = self.constraints.iter().map(inner).collect();
+        Space::constrained(parameters.clone(), constraints).map_err(|error| {
+            let mut found = self.faults_of_parameters();
+            if found.is_empty() {
+                found = self.faults_of_constraints(&parameters);
+            }
+            if found.is_empty() {
+                found.push((self.place_of(&error), error));
+            }
+            found
+        })
+    }
+
+    /// What is wrong with each parameter beside those before it that are right.
+    fn faults_of_parameters(&self) -> Vec<(Range<usize>, SpaceError)> {
+        let (mut right, mut found) = (Vec::new(), Vec::new());
+        for parameter in &self.parameters {
+            right.push(inner(parameter));
+            if let Err(error) = Space::new(right.clone()) {
+                found.push((parameter.span(), error));
+                right.pop();
+            }
+        }
+        found
+    }
+
+    fn faults_of_constraints(&self, parameters: &[Parameter]) -> Vec<(Range<usize>, SpaceError)> {
+        let alone = self.constraints.iter().map(|constraint| {
+            let error = Space::constrained(parameters.to_vec(), vec![inner(constraint)]).err();
+            Some((constraint.span(), error?))
+        });
+        alone.flatten().collect()
     }
 
     fn place_of(&self, error: &SpaceError) -> Range<usize> {
@@ -179,6 +222,26 @@ impl Document {
             .or_else(|| constraint.map(Spanned::span))
             .unwrap_or_else(|| self.name.span())
     }
+}
+
+fn inner<T: Clone>(spanned: &Spanned<T>) -> T {
+    spanned.get_ref().clone()
+}
+
+/// The names of all parameters, those that are wrong otherwise included.
+fn names(text: &str) -> BTreeSet<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        parameters: Vec<OnlyName>,
+    }
+    #[derive(Deserialize)]
+    struct OnlyName {
+        name: Option<String>,
+    }
+    let named = toml::from_str::<Named>(text).map(|named| named.parameters);
+    let names = named.unwrap_or_default().into_iter();
+    names.filter_map(|one| one.name).collect()
 }
 
 #[cfg(test)]
@@ -326,7 +389,7 @@ value = "{depth}"
                 22,
                 "other half",
             ),
-            ("default = 2", "default = 9", 4, "default"),
+            ("default = 2", "default = 9", 9, "default"),
             (
                 "kind = \"ordered\"",
                 "kind = \"orderd\"",
@@ -376,5 +439,58 @@ value = "{depth}"
         let AcceleratorError(faults) = Accelerator::parse(&text).unwrap_err();
         let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
         assert_eq!(lines, [10, 17, 22], "{faults:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_hides_nothing_else_that_is_wrong() {
+        let text = SMALL
+            .replace("title =", "titel =")
+            .replace("max = 8", "mxa = 8")
+            .replace("default = 1", "default = 3")
+            .replace("\"HINTS\"", "\"PATH\"")
+            .replace("value = \"{depth}\"", "value = \"{deep}\"\nvaule = 1");
+        let text = text.replace(
+            "name = \"small\"",
+            "title = \"A small one\"\nname = \"sm all\"",
+        );
+        let AcceleratorError(faults) = Accelerator::parse(&text).unwrap_err();
+        let places: Vec<_> = faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(places, [3, 4, 5, 9, 15, 18, 23, 24], "{faults:#?}");
+        assert!(
+            faults[1].problem.ends_with("did you mean `title`?"),
+            "{faults:#?}"
+        );
+        assert!(
+            faults[2].problem.contains("needs max: add it"),
+            "{faults:#?}"
+        );
+    }
+
+    #[test]
+    fn a_misspelt_text_is_one_mistake_and_hides_none_of_what_is_delivered() {
+        let text = SMALL
+            .replace("title =", "titel =")
+            .replacen("name =", "nmae =", 1)
+            .replace("\"HINTS\"", "\"PATH\"");
+        let AcceleratorError(faults) = Accelerator::parse(&text).unwrap_err();
+        let places: Vec<_> = faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(places, [2, 3, 17], "{faults:#?}");
+    }
+
+    #[test]
+    fn each_parameter_and_each_constraint_is_checked() {
+        let text = SMALL.replacen(
+            "title =",
+            "constraints = [ { left = \"threads\", op = \"<\", right = 2 },\n { left = \"threads\", op = \"<=\", right = 8 },\n \
+             { left = \"depth\", op = \">\", right = 1 } ]\ntitle =",
+            1,
+        );
+        let lines = |text: &str| -> Vec<usize> {
+            let AcceleratorError(faults) = Accelerator::parse(text).unwrap_err();
+            faults.iter().map(|fault| fault.line).collect()
+        };
+        assert_eq!(lines(&text), [3, 5]);
+        let twice = text.replace("name = \"depth\"", "name = \"threads\"");
+        assert!(lines(&twice).contains(&13), "{:?}", lines(&twice));
     }
 }

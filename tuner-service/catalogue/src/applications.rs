@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use io_autotune_configuration::parse;
+use io_autotune_configuration::every;
 use io_autotune_protocol::{Mode, Note, Request, is_name, is_name_byte};
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
@@ -112,8 +112,12 @@ impl Rules {
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let mut faults = Faults::of(text);
         let mut rules = Vec::new();
-        match parse::<Document>(text) {
-            Ok(document) => {
+        let read = every::<Document>(text);
+        for one in &read.found {
+            faults.at(&one.place, one.problem.as_str());
+        }
+        match read.value {
+            Some(document) => {
                 if let Some(first) = document.rules.get(RULES_MAX) {
                     let problem = format!("there are more than {RULES_MAX} rules");
                     faults.at(&first.span(), problem);
@@ -134,7 +138,7 @@ impl Rules {
                     rules.extend(entry.get_ref().checked(&place, &mut faults));
                 }
             }
-            Err(error) => faults.at(&error.span().unwrap_or(0..0), error.message()),
+            None => debug_assert!(!read.found.is_empty()),
         }
         match faults.sorted() {
             found if found.is_empty() => Ok(Self {

@@ -3,10 +3,11 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::delivery::is_plain_name;
 use crate::joint::{self, JointError};
-use crate::{Accelerator, AcceleratorError};
+use crate::{Accelerator, AcceleratorError, Fault};
 
-/// The accelerators of a site, from the `*.toml` files of one directory.
+/// The accelerators of a site, from the [files](is_read) of one directory.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     accelerators: BTreeMap<String, Arc<Accelerator>>,
@@ -40,8 +41,47 @@ pub enum CatalogueError {
         name: String,
     },
     /// The directory has no accelerator.
-    #[error("{0} has no accelerator: put a *.toml file there")]
+    #[error(
+        "{0} has no accelerator: put a file NAME.toml there, NAME being letters, digits, '.', '_' and '-' with a letter \
+         or digit first"
+    )]
     Empty(PathBuf),
+}
+
+/// Everything for which a catalogue could not be loaded, by file: one a line, those of a file at
+/// their lines.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.iter().map(CatalogueError::lines).collect::<Vec<_>>().join("\n"))]
+pub struct CatalogueErrors(pub Vec<CatalogueError>);
+
+impl From<CatalogueError> for CatalogueErrors {
+    fn from(error: CatalogueError) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl CatalogueError {
+    /// What is wrong, one thing a line: `FILE:LINE:COLUMN: ...` where it is in a file.
+    fn lines(&self) -> String {
+        match self {
+            Self::File { path, source } => in_file(path, &source.0),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// The faults of a file, one a line: `FILE:LINE:COLUMN: ...`.
+#[must_use]
+pub fn in_file(path: &Path, faults: &[Fault]) -> String {
+    let lines = faults.iter().map(|fault| {
+        let Fault {
+            line,
+            column,
+            problem,
+        } = fault;
+        format!("{}:{line}:{column}: {problem}", path.display())
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Why a name has no accelerator.
@@ -61,26 +101,39 @@ pub enum LookupError {
 }
 
 impl Catalogue {
-    /// Loads every `*.toml` file of `directory`; errs at the first that is unreadable or wrong.
-    pub fn load(directory: &Path) -> Result<Self, CatalogueError> {
-        let unreadable = |path: &Path| {
-            let path = path.to_owned();
-            move |source| CatalogueError::Io { path, source }
+    /// Loads every [file](is_read) of `directory`; errs with all that are unreadable or wrong.
+    pub fn load(directory: &Path) -> Result<Self, CatalogueErrors> {
+        let unreadable = |path: &Path, source| CatalogueError::Io {
+            path: path.to_owned(),
+            source,
         };
+        let files = files(directory)
+            .map_err(|error| CatalogueErrors::from(unreadable(directory, error)))?;
         let mut catalogue = Self::default();
-        for path in files(directory).map_err(unreadable(directory))? {
-            let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
-            let accelerator = Accelerator::parse(&text).map_err(|source| CatalogueError::File {
-                path: path.clone(),
-                source,
-            })?;
-            let name = accelerator.name.clone();
-            if !catalogue.add(Arc::new(accelerator)) {
-                return Err(CatalogueError::Twice { path, name });
+        let mut errors = Vec::new();
+        for path in files {
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) => {
+                    errors.push(unreadable(&path, error));
+                    continue;
+                }
+            };
+            match Accelerator::parse(&text) {
+                Ok(accelerator) => {
+                    let name = accelerator.name.clone();
+                    if !catalogue.add(Arc::new(accelerator)) {
+                        errors.push(CatalogueError::Twice { path, name });
+                    }
+                }
+                Err(source) => errors.push(CatalogueError::File { path, source }),
             }
         }
+        if !errors.is_empty() {
+            return Err(CatalogueErrors(errors));
+        }
         if catalogue.accelerators.is_empty() {
-            return Err(CatalogueError::Empty(directory.to_owned()));
+            return Err(CatalogueError::Empty(directory.to_owned()).into());
         }
         Ok(catalogue)
     }
@@ -136,19 +189,43 @@ impl Catalogue {
     }
 }
 
+/// Whether a catalogue reads a file, by its name alone: `NAME.toml`, NAME being letters, digits,
+/// `.`, `_` and `-` with a letter or digit first. What editors and packages leave beside a file is
+/// named otherwise: `.#a.toml`, `.a.toml.swp`, `#a.toml#`, `a.toml~`, `4913`, `a.toml.rpmsave`.
+#[must_use]
+pub fn is_read(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_suffix(".toml"))
+        .is_some_and(is_plain_name)
+}
+
 pub(crate) fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let mut files = entries(directory)?;
+    files.retain(|path| is_read(path));
     Ok(files)
+}
+
+/// What of a directory may be meant as an accelerator's and is not [read](is_read), in order: it ends
+/// with `.toml`, and no editor leaves such a name.
+pub fn left_out(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = entries(directory)?;
+    let is_meant = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        name.ends_with(b".toml")
+            && !name.starts_with(b".")
+            && !name.starts_with(b"#")
+            && !name.starts_with(b"~")
+    };
+    files.retain(|path| is_meant(path) && !is_read(path));
+    Ok(files)
+}
+
+fn entries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory)?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let mut paths = paths.collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]
@@ -190,7 +267,7 @@ mod tests {
     fn an_empty_directory_and_a_double_name_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = Catalogue::load(directory.path()).unwrap_err();
-        assert!(matches!(error, CatalogueError::Empty(_)), "{error}");
+        assert!(matches!(error.0[..], [CatalogueError::Empty(_)]), "{error}");
         let text = std::fs::read_to_string(
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/accelerators.d/romio.toml"),
         )
@@ -199,6 +276,88 @@ mod tests {
             std::fs::write(directory.path().join(name), &text).unwrap();
         }
         let error = Catalogue::load(directory.path()).unwrap_err();
-        assert!(matches!(error, CatalogueError::Twice { .. }), "{error}");
+        assert!(
+            matches!(error.0[..], [CatalogueError::Twice { .. }]),
+            "{error}"
+        );
+    }
+
+    /// Attack (files): Editors and packages leave copies beside an accelerator's file, and a lock that
+    /// is a link to nowhere.
+    /// Outcome: Names say that these are none, so they are not read: the catalogue is as before.
+    #[test]
+    fn what_editors_and_packages_leave_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let shipped =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/accelerators.d/romio.toml");
+        std::fs::copy(&shipped, at("romio.toml")).unwrap();
+        for name in [
+            ".romio.toml",
+            "._romio.toml",
+            ".romio.toml.swp",
+            ".romio.toml.swo",
+            ".romio.toml.XyZ123",
+            "romio.toml~",
+            "~romio.toml",
+            "romio.toml.bak",
+            "romio.toml.orig",
+            "romio.toml.rej",
+            "romio.toml.tmp",
+            "#romio.toml#",
+            "#romio.toml",
+            "4913",
+            "romio.toml.dpkg-old",
+            "romio.toml.dpkg-dist",
+            "romio.toml.dpkg-new",
+            "romio.toml.dpkg-tmp",
+            "romio.toml.ucf-dist",
+            "romio.toml.rpmsave",
+            "romio.toml.rpmnew",
+            "romio.toml.rpmorig",
+            "romio (copy).toml",
+            "-romio.toml",
+        ] {
+            std::fs::copy(&shipped, at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("u@h.1", at(".#romio.toml")).unwrap();
+        std::fs::create_dir(at(".git.toml")).unwrap();
+        assert_eq!(files(directory.path()).unwrap(), [at("romio.toml")]);
+        assert_eq!(
+            Catalogue::load(directory.path()).unwrap().choices(),
+            "romio"
+        );
+        let left_out = left_out(directory.path()).unwrap();
+        assert!(left_out.contains(&at("romio (copy).toml")), "{left_out:?}");
+        assert!(!left_out.contains(&at(".#romio.toml")), "{left_out:?}");
+        let live = crate::LiveCatalogue::open(directory.path()).unwrap();
+        assert_eq!(
+            (live.current().choices(), live.refused().len()),
+            ("romio".to_owned(), 0)
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_in_all_files_is_told_at_its_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("a.toml"), "nmae = \"a\"\nx = 1\n").unwrap();
+        std::fs::write(at("b.toml"), "x = \n").unwrap();
+        std::fs::create_dir(at("c.toml")).unwrap();
+        let told = Catalogue::load(directory.path()).unwrap_err().to_string();
+        let starts = told
+            .lines()
+            .map(|line| line.split_once(": ").unwrap().0.to_owned());
+        let of = |name: &str, line| format!("{}:{line}", at(name).display());
+        let expected = [
+            of("a.toml", "1:1"),
+            of("a.toml", "2:1"),
+            of("b.toml", "1:5"),
+            format!("cannot read {}", at("c.toml").display()),
+        ];
+        let starts: Vec<String> = starts.collect();
+        for one in &expected {
+            assert!(starts.contains(one), "{one} in {told}");
+        }
     }
 }

@@ -22,7 +22,9 @@ mod template;
 
 pub use accelerator::Accelerator;
 pub use applications::{Named, Rules, RulesError, SHIPPED};
-pub use catalogue::{Catalogue, CatalogueError, LookupError};
+pub use catalogue::{
+    Catalogue, CatalogueError, CatalogueErrors, LookupError, in_file, is_read, left_out,
+};
 pub use delivery::{
     CommandDelivery, CommandVariable, Deliveries, FileDelivery, SettingDelivery, VariableDelivery,
 };

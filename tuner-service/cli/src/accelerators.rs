@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use io_autotune_catalogue::{Accelerator, AcceleratorError, Fault};
+use io_autotune_catalogue::{Accelerator, AcceleratorError, Fault, in_file};
 
 use crate::service::CliError;
 
@@ -21,11 +21,7 @@ pub(crate) fn check(file: &Path) -> Result<String, CliError> {
 
 /// Every fault of a file, one a line.
 pub(crate) fn refused(file: &Path, faults: &[Fault]) -> CliError {
-    let lines = faults.iter().map(|fault| {
-        let (line, column) = (fault.line, fault.column);
-        format!("\n{}:{line}:{column}: {}", file.display(), fault.problem)
-    });
-    CliError::CatalogueFile(lines.collect())
+    CliError::CatalogueFile(format!("\n{}", in_file(file, faults)))
 }
 
 fn described(accelerator: &Accelerator) -> String {

@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod difference;
+mod every;
 mod mistake;
 mod secret;
 mod shown;
 
 pub use difference::differences;
+pub use every::{Every, Found, every};
 pub use mistake::{Mistake, explained, parse};
 pub use secret::without_secrets;
 pub use shown::{File, Origin, Shown, ShownError};

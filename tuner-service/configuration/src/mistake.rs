@@ -53,7 +53,7 @@ pub fn explained(message: &str) -> String {
 }
 
 /// From serde's "unknown field `x`, expected one of `a`, `b`", or variant.
-fn nearest(message: &str) -> Option<&str> {
+pub(crate) fn nearest(message: &str) -> Option<&str> {
     let (_, rest) = ["unknown field `", "unknown variant `"]
         .iter()
         .find_map(|start| message.split_once(start))?;

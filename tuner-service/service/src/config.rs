@@ -176,6 +176,8 @@ pub(crate) enum StartupError {
     Runtime(std::io::Error),
     #[error("the catalogue: {0}")]
     Catalogue(#[from] CatalogueError),
+    #[error("{0}")]
+    Check(String),
     #[error("[applications] rules: {0}")]
     Rules(#[from] RulesFileError),
     #[error("[accelerators] default = {name:?} is not in the catalogue: {problem}")]

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
-use io_autotune_catalogue::{Catalogue, LiveCatalogue, LiveRules};
+use io_autotune_catalogue::{
+    Catalogue, LiveCatalogue, LiveRules, RulesFileError, in_file, left_out,
+};
 use io_autotune_configuration::Origin;
 use io_autotune_console as console;
 use io_autotune_store::{Audit, Store, StoreOptions};
@@ -71,6 +73,25 @@ pub fn run() -> ExitCode {
     if arguments.print_config {
         return print_config(&arguments, &matches);
     }
+    // Who checks reads the answer at a terminal: text, and no log.
+    if !arguments.check {
+        log_as_json();
+    }
+    allow_open_files();
+    match carry_out(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if arguments.check => {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            tracing::error!(%error, "io-autotuned cannot run");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn log_as_json() {
     tracing_subscriber::fmt()
         .with_env_filter(
             EnvFilter::try_from_env("IO_AUTOTUNED_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
@@ -81,14 +102,6 @@ pub fn run() -> ExitCode {
         .log_internal_errors(false)
         .json()
         .init();
-    allow_open_files();
-    match carry_out(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!(%error, "io-autotuned cannot run");
-            ExitCode::FAILURE
-        }
-    }
 }
 
 /// A connection per request: a job on ten thousand nodes makes as many at once. The soft limit is
@@ -107,6 +120,50 @@ fn print_config(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
     match Config::shown(&arguments.config, &origin) {
         Ok(text) => console::ended(console::print(&text)),
         Err(error) => console::ended(Err(error)),
+    }
+}
+
+/// Reads the site's other files; says which of those that may be meant it does not read. Errs with
+/// everything that is wrong in all of them, one thing a line.
+fn check(config: &Config) -> Result<(), StartupError> {
+    let rules = LiveRules::open(config.applications.rules.as_deref());
+    let mut problems: Vec<String> = rules
+        .err()
+        .map(|error| in_lines(&error))
+        .into_iter()
+        .collect();
+    match Catalogue::load(&config.accelerators.directory) {
+        Ok(catalogue) => {
+            let chosen = [
+                config.can_be_chosen(&catalogue),
+                config.has_default(&catalogue),
+            ];
+            problems.extend(
+                chosen
+                    .into_iter()
+                    .filter_map(Result::err)
+                    .map(|error| error.to_string()),
+            );
+        }
+        Err(errors) => problems.push(errors.to_string()),
+    }
+    if !problems.is_empty() {
+        return Err(StartupError::Check(problems.join("\n")));
+    }
+    for path in left_out(&config.accelerators.directory).unwrap_or_default() {
+        let _ = writeln!(
+            std::io::stdout(),
+            "{}: not read: name it with letters, digits, '.', '_' and '-' alone, then .toml",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn in_lines(error: &RulesFileError) -> String {
+    match error {
+        RulesFileError::File { path, source } => in_file(path, &source.0),
+        other => format!("[applications] rules: {other}"),
     }
 }
 
@@ -152,12 +209,10 @@ pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), 
     // From the first moment on: without a handler it would end the service.
     let hangup = signal(SignalKind::hangup()).map_err(StartupError::Runtime)?;
     let config = Config::load(&arguments.config)?;
-    let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     if arguments.check {
-        let catalogue = Catalogue::load(&config.accelerators.directory)?;
-        config.can_be_chosen(&catalogue)?;
-        return config.has_default(&catalogue);
+        return check(&config);
     }
+    let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     let catalogue = Arc::new(LiveCatalogue::open(&config.accelerators.directory)?);
     for refused in catalogue.refused() {
         tracing::error!(path = %refused.path.display(), problem = refused.problem, "a catalogue file is refused");

@@ -118,6 +118,54 @@ async fn a_service_does_not_start_on_a_newer_schema_than_it_knows() {
     assert!(told.contains("upgrade this program"), "{told}");
 }
 
+/// Attack (files): An accelerator's file has several mistakes, others too, and an editor left its lock.
+/// Outcome: `io-autotuned --check` names each at its line, in all files, and reads no lock.
+#[tokio::test]
+async fn a_check_names_all_that_is_wrong_in_all_files_at_its_lines() {
+    let service = TestService::new().await;
+    let path = service.files.path("service.toml");
+    let directory = service.files.path("accelerators.d");
+    std::fs::create_dir(&directory).unwrap();
+    let shipped = service.catalogue();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace(
+        &shipped.display().to_string(),
+        &directory.display().to_string(),
+    );
+    std::fs::write(&path, text).unwrap();
+    let arguments = [
+        "io-autotuned",
+        "--config",
+        &path.display().to_string(),
+        "--check",
+    ]
+    .map(str::to_owned);
+    let arguments = Arguments::parse_from(arguments);
+    for name in ["romio.toml", ".romio.toml", "romio.toml~"] {
+        std::fs::copy(shipped.join("romio.toml"), directory.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("u@h.1", directory.join(".#romio.toml")).unwrap();
+    chosen(&arguments, &Handle::current()).await.unwrap();
+    for name in ["a.toml", "b.toml"] {
+        std::fs::write(directory.join(name), "nmae = 1\ntitel = 2\n").unwrap();
+    }
+    let told = chosen(&arguments, &Handle::current())
+        .await
+        .unwrap_err()
+        .to_string();
+    for name in ["a.toml", "b.toml"] {
+        for (line, meant) in [(1, "name"), (2, "title")] {
+            let place = format!("{}:{line}:1: ", directory.join(name).display());
+            let line = told.lines().find(|line| line.starts_with(&place));
+            let line = line.unwrap_or_else(|| panic!("{place} in {told}"));
+            assert!(
+                line.ends_with(&format!("did you mean `{meant}`?")),
+                "{line}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_file_that_is_wrong_is_named_with_what_is_meant() {
     let service = TestService::new().await;
