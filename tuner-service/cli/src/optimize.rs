@@ -26,7 +26,9 @@ pub(crate) fn exchange(
             input.skip_until(b'\n')?;
             json!({"error": format!("the line is longer than {LONGEST} bytes: write one request on a line")})
         } else {
-            session.answer(String::from_utf8_lossy(&line).trim())
+            // What redirects a file may begin it with a byte-order mark.
+            let text = String::from_utf8_lossy(&line);
+            session.answer(text.trim_start_matches('\u{feff}').trim())
         };
         let written = writeln!(output, "{answer}").and_then(|()| output.flush());
         match written {
@@ -50,7 +52,7 @@ mod tests {
         let text = r#"{"parameters": [{"name": "a", "kind": "int", "values": [1, 2, 3]}]}"#;
         let file = SpaceFile::parse(text, Path::new("a.json")).unwrap();
         let mut session = Session::new(file, 5, 1, MethodName::SurrogateGenetic);
-        let mut input = b"{\"ask\":true}\r\n\xff\xfe\n\n".to_vec();
+        let mut input = b"\xef\xbb\xbf{\"ask\":true}\r\n\xff\xfe\n\n".to_vec();
         input.extend(vec![b' '; 3 << 20]);
         input.extend(b"\n{\"tell\":{\"id\":1,\"elapsed\":2}}\n{\"recommend\":true}");
         let mut output = Vec::new();

@@ -212,6 +212,10 @@ fn read(file: &Path) -> Result<String, CliError> {
             MOST >> 20
         )));
     }
+    // Some editors begin a file with a byte-order mark.
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
     match text.is_empty() {
         true => Err(CliError::Usage(format!("{} is empty", file.display()))),
         false => Ok(text),

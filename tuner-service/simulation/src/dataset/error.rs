@@ -75,6 +75,33 @@ pub enum DatasetError {
         /// The columns of the file.
         found: String,
     },
+    /// A column that has two meanings.
+    #[error("{}, line 1: column {column:?}: {problem}", .path.display())]
+    TwoMeanings {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it would be read as, and the cure.
+        problem: &'static str,
+    },
+    /// Several things that are wrong in one file.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<DatasetError>),
+    /// A key that is unknown, or looks like a misspelt one.
+    #[error("{}, line {line}: {place} the unknown key {key:?}: write {meant}, or remove it", .path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// The line of the key, from 1.
+        line: usize,
+        /// What has it, in words.
+        place: String,
+        /// The key.
+        key: String,
+        /// The keys that may be meant, in words.
+        meant: String,
+    },
     /// A row that cannot be split into its fields.
     #[error("{}: {error}: give every row as many fields as the first line has", .path.display())]
     Csv {

@@ -54,6 +54,20 @@ struct RawParameter {
     when: Option<Json>,
 }
 
+/// The keys of a parameter.
+const OF_A_PARAMETER: [&str; 4] = ["name", "kind", "values", "when"];
+
+/// The keys of a file that mean something. Published files have many others, which describe the
+/// data.
+const OF_A_FILE: [&str; 6] = [
+    "name",
+    "parameters",
+    "default",
+    "constraints",
+    "measures",
+    "first",
+];
+
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -76,37 +90,54 @@ impl SpaceFile {
     /// place, when it describes no space.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DatasetError> {
         let path: PathBuf = path.to_owned();
+        // Some editors begin a file with a byte-order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // The keys first: what is misspelt is missing too.
+        let unknown = unknown_keys(text, &path);
         let raw: RawFile = match serde_json::from_str(text) {
-            Ok(raw) => raw,
-            Err(error) => return Err(DatasetError::Json { path, error }),
+            Ok(raw) if unknown.is_empty() => raw,
+            Ok(_) => return Err(one_or_several(unknown)),
+            Err(error) if unknown.is_empty() => return Err(DatasetError::Json { path, error }),
+            Err(_) => return Err(one_or_several(unknown)),
         };
         let mut parameters = Vec::with_capacity(raw.parameters.len());
+        let mut wrong = Vec::new();
         for parameter in &raw.parameters {
-            let read = parameter.read(raw.default.as_ref());
-            parameters.push(read.map_err(|problem| DatasetError::Parameter {
-                path: path.clone(),
-                parameter: parameter.name.clone(),
-                problem,
-            })?);
+            match parameter.read(raw.default.as_ref()) {
+                Ok(read) => parameters.push(read),
+                Err(problem) => wrong.push(DatasetError::Parameter {
+                    path: path.clone(),
+                    parameter: parameter.name.clone(),
+                    problem,
+                }),
+            }
         }
         let known = |name: &String| raw.parameters.iter().any(|known| known.name == *name);
-        if let Some(name) = raw.default.iter().flatten().find(|(name, _)| !known(name)) {
-            return Err(DatasetError::Parameter {
-                path,
-                parameter: name.0.clone(),
-                problem:
-                    "the default gives it a value, but it is not among the parameters: add it \
+        let of_default = raw.default.iter().flatten();
+        wrong.extend(
+            of_default
+                .filter(|(name, _)| !known(name))
+                .map(|(name, _)| DatasetError::Parameter {
+                    path: path.clone(),
+                    parameter: name.clone(),
+                    problem:
+                        "the default gives it a value, but it is not among the parameters: add it \
                           there or remove it here"
-                        .to_owned(),
-            });
+                            .to_owned(),
+                }),
+        );
+        if !wrong.is_empty() {
+            return Err(one_or_several(wrong));
         }
         let stem = || {
             path.file_stem()
                 .map(|stem| stem.to_string_lossy().into_owned())
         };
         let name = raw.name.or_else(stem).unwrap_or_default();
-        let constraints = raw.constraints.iter().enumerate();
-        let constraints = constraints
+        let read = raw
+            .constraints
+            .iter()
+            .enumerate()
             .map(|(index, constraint)| {
                 Constraint::deserialize(words(constraint)).map_err(|error| {
                     DatasetError::Constraint {
@@ -115,8 +146,13 @@ impl SpaceFile {
                         problem: error.to_string(),
                     }
                 })
-            })
-            .collect::<Result<_, _>>()?;
+            });
+        let (constraints, wrong): (Vec<_>, Vec<_>) = read.partition(Result::is_ok);
+        let wrong: Vec<DatasetError> = wrong.into_iter().filter_map(Result::err).collect();
+        if !wrong.is_empty() {
+            return Err(one_or_several(wrong));
+        }
+        let constraints = constraints.into_iter().flatten().collect();
         match Space::constrained(parameters, constraints) {
             Ok(space) => Ok(SpaceFile {
                 name,
@@ -157,6 +193,111 @@ impl SpaceFile {
             space: Space::constrained(parameters, self.space.constraints().to_vec())?,
             ..self.clone()
         })
+    }
+}
+
+fn one_or_several(mut errors: Vec<DatasetError>) -> DatasetError {
+    match (errors.len(), errors.pop()) {
+        (1, Some(only)) => only,
+        (_, last) => {
+            errors.extend(last);
+            DatasetError::Several(errors)
+        }
+    }
+}
+
+/// Keys that a parameter does not have, and keys of the file that look like one that means
+/// something. None where the text is no JSON of this form.
+fn unknown_keys(text: &str, path: &Path) -> Vec<DatasetError> {
+    let Ok(Json::Object(file)) = serde_json::from_str::<Json>(text) else {
+        return Vec::new();
+    };
+    let mut lines = KeyLines::of(text);
+    let error = |line, place: String, key: &str, meant: String| DatasetError::Key {
+        path: path.to_owned(),
+        line,
+        place,
+        key: key.to_owned(),
+        meant,
+    };
+    let mut errors = Vec::new();
+    for key in file.keys() {
+        if let Some(meant) = misspelt(key, &OF_A_FILE) {
+            errors.push(error(
+                lines.next(key),
+                "the file has".to_owned(),
+                key,
+                format!("{meant:?}"),
+            ));
+        }
+    }
+    let parameters = file.get("parameters").and_then(Json::as_array);
+    for parameter in parameters.into_iter().flatten().filter_map(Json::as_object) {
+        let name = parameter.get("name").and_then(Json::as_str);
+        let place = match name {
+            Some(name) => format!("parameter {name:?} has"),
+            None => "a parameter has".to_owned(),
+        };
+        for key in parameter
+            .keys()
+            .filter(|key| !OF_A_PARAMETER.contains(&key.as_str()))
+        {
+            let meant = match misspelt(key, &OF_A_PARAMETER) {
+                Some(meant) => format!("{meant:?}"),
+                None => format!("one of {}", OF_A_PARAMETER.join(", ")),
+            };
+            errors.push(error(lines.next(key), place.clone(), key, meant));
+        }
+    }
+    errors.sort_by_key(|error| match error {
+        DatasetError::Key { line, .. } => *line,
+        _ => 0,
+    });
+    errors
+}
+
+/// The known key that an unknown one is, but for a letter or two.
+fn misspelt(key: &str, known: &[&'static str]) -> Option<&'static str> {
+    let small = key.to_lowercase();
+    let near = |known: &&&str| {
+        let most = if known.len() > 5 { 2 } else { 1 };
+        strsim::osa_distance(&small, known) <= most
+    };
+    let is_known = known.contains(&key);
+    (!is_known).then(|| known.iter().find(near).copied())?
+}
+
+/// The lines of a text's keys, each named in the order in which it comes.
+struct KeyLines<'a> {
+    text: &'a str,
+    from: BTreeMap<String, usize>,
+}
+
+impl<'a> KeyLines<'a> {
+    fn of(text: &'a str) -> Self {
+        KeyLines {
+            text,
+            from: BTreeMap::new(),
+        }
+    }
+
+    /// The line of the next place with this key, from 1; 1 if it is written in another way.
+    fn next(&mut self, key: &str) -> usize {
+        let quoted = Json::from(key).to_string();
+        let from = self.from.entry(key.to_owned()).or_default();
+        let is_key = |place: &usize| {
+            let after = self.text[place + quoted.len()..].trim_start();
+            after.starts_with(':')
+        };
+        let places = self.text[*from..].match_indices(&quoted);
+        let place = places.map(|(place, _)| *from + place).find(is_key);
+        match place {
+            Some(place) => {
+                *from = place + quoted.len();
+                self.text[..place].matches('\n').count() + 1
+            }
+            None => 1,
+        }
     }
 }
 
@@ -395,6 +536,81 @@ mod tests {
             assert!(message.starts_with("dir/table.json"), "{message}");
             assert!(message.contains(words), "{message}");
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_text() {
+        assert_eq!(
+            parse(&format!("\u{feff}{ALL}")).unwrap(),
+            parse(ALL).unwrap()
+        );
+    }
+
+    #[test]
+    fn misspelt_keys_are_refused_at_their_lines_and_what_describes_the_data_is_not() {
+        let text = ALL
+            .replace(
+                "\"tier\"",
+                "\"default_measures\": {}, \"domain\": 1, \"note\": \"vlaues\", \"tier\"",
+            )
+            .replace(
+                "\"default\": null",
+                "\n\"defualt\": null, \"constraint\": [],\n\"Measures\": []",
+            )
+            .replace(
+                "\"values\": [7]}",
+                "\"values\": [7], \"wehn\": 1,\n\"vlaues\": 1, \"unit\": \"s\"}",
+            );
+        let told = parse(&text).unwrap_err().to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        let expected = [
+            (
+                6,
+                "parameter \"one\" has the unknown key \"wehn\": write \"when\"",
+            ),
+            (
+                7,
+                "parameter \"one\" has the unknown key \"unit\": write one of name, kind, values, when",
+            ),
+            (
+                7,
+                "parameter \"one\" has the unknown key \"vlaues\": write \"values\"",
+            ),
+            (
+                8,
+                "the file has the unknown key \"constraint\": write \"constraints\"",
+            ),
+            (
+                8,
+                "the file has the unknown key \"defualt\": write \"default\"",
+            ),
+            (
+                9,
+                "the file has the unknown key \"Measures\": write \"measures\"",
+            ),
+        ];
+        for (line, words) in expected {
+            let told = format!("dir/table.json, line {line}: {words}");
+            assert!(
+                lines.iter().any(|one| one.starts_with(&told)),
+                "{told} in {lines:#?}"
+            );
+        }
+        assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+        // Also where that is why something is missing.
+        let message = parse(&ALL.replace("\"parameters\"", "\"paramters\"")).unwrap_err();
+        assert!(
+            message.to_string().contains("write \"parameters\""),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn everything_that_is_wrong_with_parameters_is_told_at_once() {
+        let text = r#"{"parameters": [{"name": "a", "kind": "int", "values": [1.5]},
+            {"name": "b", "kind": "ordinal", "values": [[1]]}], "default": {"a": 1, "b": 1, "c": 1}}"#;
+        let told = parse(text).unwrap_err().to_string();
+        assert_eq!(told.lines().count(), 3, "{told}");
     }
 
     #[test]

@@ -172,16 +172,24 @@ impl<'a> Rows<'a> {
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::All)
             .from_reader(text);
-        let headers = match reader.headers() {
-            Ok(headers) => headers.clone(),
+        // Columns that are not used may be in any encoding.
+        let headers: Vec<String> = match reader.byte_headers() {
+            Ok(headers) => headers.iter().map(lossy).collect(),
             Err(error) => return Err(DatasetError::Csv { path, error }),
         };
+        if let Some((column, problem)) = with_two_meanings(file, &headers) {
+            return Err(DatasetError::TwoMeanings {
+                path,
+                column: column.to_owned(),
+                problem,
+            });
+        }
         let column = |name: &str| headers.iter().position(|header| header == name);
         let needed = |name: &str| {
             column(name).ok_or_else(|| DatasetError::MissingColumn {
                 path: path.clone(),
                 column: name.to_owned(),
-                found: headers.iter().collect::<Vec<_>>().join(", "),
+                found: headers.join(", "),
             })
         };
         let names = file.space.parameters().iter();
@@ -205,9 +213,9 @@ impl<'a> Rows<'a> {
         let file = self.file;
         let mut configurations: Vec<Configuration> = Vec::new();
         let mut places: HashMap<Point, usize> = HashMap::new();
-        let mut row = csv::StringRecord::new();
+        let mut row = csv::ByteRecord::new();
         loop {
-            match self.reader.read_record(&mut row) {
+            match self.reader.read_byte_record(&mut row) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -249,17 +257,17 @@ impl<'a> Rows<'a> {
         Ok(configurations)
     }
 
-    fn point(&mut self, row: &csv::StringRecord) -> Result<Point, DatasetError> {
+    fn point(&mut self, row: &csv::ByteRecord) -> Result<Point, DatasetError> {
         let space = &self.file.space;
         let mut point = Vec::with_capacity(self.parameters.len());
         let mut absent = Vec::new();
         for (index, column) in self.parameters.clone().into_iter().enumerate() {
-            let text = row.get(column).unwrap_or_default();
+            let parameter = &space.parameters()[index];
+            let text = self.text(row, &parameter.name, column)?;
             if let Some(level) = self.levels[index].get(text) {
                 point.push(*level);
                 continue;
             }
-            let parameter = &space.parameters()[index];
             let level = space
                 .parse_value(&parameter.name, text)
                 .ok()
@@ -271,7 +279,8 @@ impl<'a> Rows<'a> {
                     self.levels[index].insert(text.to_owned(), level);
                     point.push(level);
                 }
-                None if text.is_empty() && parameter.when.is_some() => {
+                // R writes NA for what is not there.
+                None if matches!(text, "" | "NA") && parameter.when.is_some() => {
                     absent.push(&parameter.name);
                     point.push(0);
                 }
@@ -300,14 +309,28 @@ impl<'a> Rows<'a> {
             })
     }
 
+    /// A field, which must be UTF-8.
+    fn text<'r>(
+        &self,
+        row: &'r csv::ByteRecord,
+        name: &str,
+        column: usize,
+    ) -> Result<&'r str, DatasetError> {
+        let bytes = row.get(column).unwrap_or_default();
+        str::from_utf8(bytes).map_err(|_| {
+            let allowed = "text in UTF-8: save the file so".to_owned();
+            self.refuse(row, name, &lossy(bytes), allowed)
+        })
+    }
+
     fn number(
         &self,
-        row: &csv::StringRecord,
+        row: &csv::ByteRecord,
         name: &str,
         column: usize,
         allowed: fn(f64) -> bool,
     ) -> Result<f64, DatasetError> {
-        let text = row.get(column).unwrap_or_default();
+        let text = self.text(row, name, column)?;
         text.parse()
             .ok()
             .filter(|number: &f64| number.is_finite() && allowed(*number))
@@ -322,7 +345,7 @@ impl<'a> Rows<'a> {
 
     fn refuse(
         &self,
-        row: &csv::StringRecord,
+        row: &csv::ByteRecord,
         column: &str,
         value: &str,
         allowed: String,
@@ -338,13 +361,46 @@ impl<'a> Rows<'a> {
 }
 
 /// The first line of a row, from 1.
-fn line(row: &csv::StringRecord) -> u64 {
+fn line(row: &csv::ByteRecord) -> u64 {
     row.position().map_or(0, csv::Position::line)
 }
 
-/// Python writes JSON's `true` and `false` as `True` and `False`.
+/// Python writes JSON's `true` and `false` as `True` and `False`, R as `TRUE` and `FALSE`.
 fn truth_word(text: &str) -> Option<Value> {
-    matches!(text, "True" | "False").then(|| Value::Text(text.to_ascii_lowercase()))
+    let word = text.to_ascii_lowercase();
+    matches!(word.as_str(), "true" | "false").then_some(Value::Text(word))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The first column that would be read as two things, and what to do about it.
+fn with_two_meanings<'a>(
+    file: &'a SpaceFile,
+    headers: &'a [String],
+) -> Option<(&'a str, &'static str)> {
+    let parameters = || file.space.parameters().iter().map(|p| p.name.as_str());
+    let measures = || file.measures.iter().map(String::as_str);
+    let is_reserved = |name: &&str| ["time", "rel_sd"].contains(name);
+    if let Some(name) = parameters().find(is_reserved) {
+        let problem = "it is a run's seconds or their scatter, and a parameter is called so: \
+                       rename the parameter and its column";
+        return Some((name, problem));
+    }
+    if let Some(name) =
+        measures().find(|name| is_reserved(name) || parameters().any(|p| p == *name))
+    {
+        let problem = "it is a measure and something else too: rename the measure and its column";
+        return Some((name, problem));
+    }
+    let is_used =
+        |name: &str| is_reserved(&name) || parameters().chain(measures()).any(|used| used == name);
+    let (_, twice) = headers
+        .iter()
+        .enumerate()
+        .find(|(place, name)| is_used(name.as_str()) && headers[..*place].contains(name))?;
+    Some((twice, "there are two of this name: rename or remove one"))
 }
 
 #[cfg(test)]
@@ -446,6 +502,82 @@ mod tests {
         }
     }
 
+    /// In each case the other reading was taken, and nothing said.
+    #[test]
+    fn a_column_has_one_meaning() {
+        let space = |name: &str, measures: &str| {
+            format!(
+                r#"{{"parameters": [{{"name": "{name}", "kind": "int", "values": [1, 2]}}], "measures": {measures}}}"#
+            )
+        };
+        for (space, csv, words) in [
+            (space("time", "[]"), "time\n1\n2\n", "rename the parameter"),
+            (
+                space("rel_sd", "[]"),
+                "rel_sd,time\n1,2\n",
+                "rename the parameter",
+            ),
+            (
+                space("a", r#"["time"]"#),
+                "a,time\n1,2\n",
+                "rename the measure",
+            ),
+            (
+                space("a", r#"["a"]"#),
+                "a,time\n1,2\n",
+                "rename the measure",
+            ),
+            (
+                space("a", "[]"),
+                "a,time,a\n1,2,2\n",
+                "\"a\": there are two",
+            ),
+            (
+                space("a", "[]"),
+                "a,time,time\n1,2,2\n",
+                "\"time\": there are two",
+            ),
+        ] {
+            let message = table(&space, csv).unwrap_err().to_string();
+            assert!(message.starts_with("t.csv, line 1"), "{message}");
+            assert!(message.contains(words), "{csv:?}: {message}");
+        }
+        assert!(table(&space("a", "[]"), "a,note,time,note\n1,x,2,y\n").is_ok());
+        // Outside a table seconds are told, and a parameter may be called so.
+        let file = SpaceFile::parse(&space("time", "[]"), Path::new("t.json"));
+        assert!(file.is_ok(), "{file:?}");
+    }
+
+    fn of_bytes(csv: &[u8]) -> Result<Table, DatasetError> {
+        let file = SpaceFile::parse(SPACE, Path::new("t.json")).unwrap();
+        Table::parse(file, csv, Path::new("t.csv"))
+    }
+
+    #[test]
+    fn columns_that_are_not_used_are_in_any_encoding_and_the_others_in_utf_8() {
+        let table = of_bytes(b"size,on,Gr\xf6\xdfe,time\n1,true,Z\xfcrich,10\n").unwrap();
+        assert_eq!(table.best().truth, 10.0);
+        let message = of_bytes(b"size,on,time\n1,tr\xfce,10\n")
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("line 2, column \"on\""), "{message}");
+        assert!(message.contains("UTF-8"), "{message}");
+        assert!(
+            of_bytes(b"\xef\xbb\xbfsize,on,time\n1,true,10\n").is_ok(),
+            "a byte-order mark"
+        );
+    }
+
+    #[test]
+    fn what_r_and_python_write_is_read() {
+        for truth in ["true", "True", "TRUE"] {
+            let csv = format!(
+                "\"\",\"size\",\"on\",\"time\"\n\"1\",1e+00,{truth},1e+01\n\"2\",2,FALSE,20\n"
+            );
+            assert_eq!(table(SPACE, &csv).unwrap().best().point, Point(vec![0, 0]));
+        }
+    }
+
     #[test]
     fn what_does_not_exist_is_empty() {
         let space = r#"{"parameters": [
@@ -455,7 +587,7 @@ mod tests {
             {"name": "nodes", "kind": "int", "values": [1, 2]}],
             "default": {"cache": false, "size": 2, "nodes": 1},
             "constraints": [{"left": "size", "op": "<=", "right": "nodes"}]}"#;
-        let csv = "cache,size,nodes,time\nFalse,,1,10\nTrue,2,2,8\nFalse,,1,20\n";
+        let csv = "cache,size,nodes,time\nFalse,,1,10\nTrue,2,2,8\nFALSE,NA,1,20\n";
         let read = table(space, csv).unwrap();
         let points: Vec<&Point> = read.configurations().iter().map(|c| &c.point).collect();
         assert_eq!(points, [&Point(vec![0, 1, 0]), &Point(vec![1, 1, 1])]);
