@@ -1,6 +1,8 @@
 //! What Prometheus reads: requests and starts as they are counted here, studies and what waits as
 //! the database has them. No label names a user, an application or a job.
 
+mod format;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -8,8 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -25,6 +27,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use self::format::Format;
 use crate::apart::Apart;
 
 /// However many read it, the text is made once in this time.
@@ -32,8 +35,6 @@ const TEXT_AGE: Duration = Duration::from_secs(1);
 
 /// The database counts its studies once in this time.
 const OVERVIEW_AGE: Duration = Duration::from_secs(60);
-
-const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Asked {
@@ -283,11 +284,13 @@ fn outcome(status: StatusCode) -> &'static str {
     }
 }
 
-/// What Prometheus asks for, `/metrics`.
+/// What Prometheus asks for, `/metrics`, in the format that the request accepts.
 pub(crate) fn router(metrics: Arc<Metrics>, store: Store, apart: Arc<Apart>) -> Router {
-    let text = |State((metrics, store, apart)): State<(Arc<Metrics>, Store, Arc<Apart>)>| async move {
-        let text = metrics.text(&store, &apart).await;
-        ([(CONTENT_TYPE, TEXT_TYPE)], text).into_response()
+    type Parts = (Arc<Metrics>, Store, Arc<Apart>);
+    let text = |State((metrics, store, apart)): State<Parts>, headers: HeaderMap| async move {
+        let format = Format::accepted(&headers);
+        let text = format.of(metrics.text(&store, &apart).await);
+        ([(CONTENT_TYPE, format.content_type())], text).into_response()
     };
     Router::new()
         .route("/metrics", get(text))

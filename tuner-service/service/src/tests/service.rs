@@ -385,10 +385,23 @@ impl TestService {
 
     /// What Prometheus reads.
     pub(crate) async fn metrics(&self) -> String {
-        let request = Request::get("/metrics").body(Body::empty()).unwrap();
+        self.metrics_as(None).await.1
+    }
+
+    /// The same for who accepts this, with its content type.
+    pub(crate) async fn metrics_as(&self, accept: Option<&str>) -> (String, String) {
+        let mut request = Request::get("/metrics");
+        if let Some(accept) = accept {
+            request = request.header("accept", accept);
+        }
+        let request = request.body(Body::empty()).unwrap();
         let answer = self.metrics.clone().oneshot(request).await.unwrap();
+        let kind = answer.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
-        String::from_utf8(body.to_vec()).unwrap()
+        (kind, String::from_utf8(body.to_vec()).unwrap())
     }
 }
 

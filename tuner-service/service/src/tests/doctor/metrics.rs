@@ -26,6 +26,32 @@ fn requests(endpoint: &str, outcome: &str) -> String {
     format!("io_autotune_requests_total{{endpoint=\"{endpoint}\",outcome=\"{outcome}\"}}")
 }
 
+#[tokio::test]
+async fn a_parser_of_the_text_format_gets_it_and_whoever_says_nothing_gets_openmetrics() {
+    let service = TestService::new().await;
+    service.user(ALICE).get("/v1/health").await;
+    let (kind, text) = service.metrics_as(Some("text/plain;version=0.0.4")).await;
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    assert!(
+        text.contains("\n# TYPE io_autotune_requests_total counter\n"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("# EOF") && !text.contains("# UNIT"),
+        "{text}"
+    );
+    let samples = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for accept in [None, Some("application/openmetrics-text;version=1.0.0")] {
+        let (kind, open) = service.metrics_as(accept).await;
+        assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+        assert!(open.ends_with("# EOF\n"));
+        assert_eq!(samples(&open).len(), samples(&text).len());
+    }
+}
+
 /// Attack (service): A user reads the metrics, to learn of others.
 /// Outcome: No series has the name of an application or a user, or a job, and there are few of them.
 #[tokio::test]
