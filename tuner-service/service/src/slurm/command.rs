@@ -27,8 +27,15 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The output. Times in it are UTC in the standard form.
+    /// The output, for who splits it at separators. Times in it are UTC in the standard form.
     pub(super) async fn output(&self, arguments: &[String]) -> Result<String, OutcomeError> {
+        let bytes = self.bytes(arguments).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The same as it is. Slurm pads and cuts columns by bytes, and a character that is cut has
+    /// another length once it is decoded: columns of fixed widths are split before.
+    pub(super) async fn bytes(&self, arguments: &[String]) -> Result<Vec<u8>, OutcomeError> {
         let mut command = Command::new(&self.path);
         command
             .args(arguments)
@@ -59,7 +66,7 @@ impl Program {
             let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
             return Err(OutcomeError::Failed { program, stderr });
         }
-        Ok(String::from_utf8_lossy(&stdout).into_owned())
+        Ok(stdout)
     }
 }
 

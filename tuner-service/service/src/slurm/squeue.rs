@@ -43,8 +43,8 @@ impl OutcomeSource for Squeue {
                 "--Format=JobID:.20,State:.32,RestartCnt:.12,StartTime:.24,EndTime:.24,TimeUsed:.24,TimeLimit:.24,UserID:.12,NodeList:.100,Account:.66",
             ]
             .map(str::to_owned);
-            let text = self.program.output(&arguments).await?;
-            Ok(answer(&text, launches))
+            let listed = self.program.bytes(&arguments).await?;
+            Ok(answer(&listed, launches))
         })
     }
 }
@@ -74,11 +74,13 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
+    /// Widths are of bytes: an account is cut, and may be so inside a character.
+    fn parse(line: &'a [u8]) -> Option<Self> {
         let (before, rest) = line.split_at_checked(BEFORE_NODES)?;
         // A part that a newline broke off in the account has another width.
         let nodes = rest.len().saturating_sub(ACCOUNT).max(NODES);
         let (nodes, account) = rest.split_at_checked(nodes)?;
+        let before = str::from_utf8(before).ok()?;
         let mut columns = before.split_ascii_whitespace();
         Some(Self {
             job_id: columns.next()?.parse().ok()?,
@@ -89,10 +91,10 @@ impl<'a> Listed<'a> {
             used: seconds(columns.next()?),
             limit: limit(columns.next()?),
             uid: columns.next().and_then(|uid| uid.parse().ok()),
-            node_list: Some(nodes.trim_ascii()).filter(|nodes| is_hostlist(nodes)),
+            node_list: trimmed(nodes).filter(|nodes| is_hostlist(nodes)),
             account: Some(account)
                 .filter(|account| account.len() == ACCOUNT)
-                .map(str::trim_ascii)
+                .and_then(trimmed)
                 .filter(|account| is_account(account)),
         })
     }
@@ -134,6 +136,10 @@ impl<'a> Listed<'a> {
     }
 }
 
+fn trimmed(column: &[u8]) -> Option<&str> {
+    str::from_utf8(column).ok().map(str::trim_ascii)
+}
+
 fn limit(text: &str) -> Option<TimeLimit> {
     match text {
         UNLIMITED => Some(TimeLimit::Unlimited),
@@ -141,9 +147,9 @@ fn limit(text: &str) -> Option<TimeLimit> {
     }
 }
 
-fn answer(text: &str, launches: &[Launch]) -> Answer {
-    let jobs: HashMap<u32, Listed<'_>> = text
-        .lines()
+fn answer(listed: &[u8], launches: &[Launch]) -> Answer {
+    let jobs: HashMap<u32, Listed<'_>> = listed
+        .split(|byte| *byte == b'\n')
         .filter_map(Listed::parse)
         .map(|job| (job.job_id, job))
         .collect();
@@ -204,7 +210,7 @@ noise
     fn fuzz_squeue() {
         let launches = [launch(1, 0), launch(26, 0), launch(27, 0)];
         io_autotune_fuzzing::Target::new("squeue", &[LISTED]).run(|input| {
-            let answer = answer(&String::from_utf8_lossy(input), &launches);
+            let answer = answer(input, &launches);
             for outcome in &answer.outcomes {
                 assert!([1, 26, 27].contains(&outcome.job_id), "nobody asked for it");
                 assert!(is_end(&outcome.state) || outcome.state == END_OF_A_LAUNCH_PUT_BACK);
@@ -214,7 +220,7 @@ noise
     }
 
     fn told(job_id: u32, restart_count: u32) -> Outcome {
-        let answer = answer(LISTED, &[launch(job_id, restart_count)]);
+        let answer = answer(LISTED.as_bytes(), &[launch(job_id, restart_count)]);
         assert!(answer.alive.is_empty());
         answer.outcomes.into_iter().next().unwrap()
     }
@@ -270,8 +276,33 @@ noise
         let line = LISTED.lines().nth(2).unwrap();
         let (before, account) = line.split_at(BEFORE_NODES + NODES);
         let listed = format!("{}{many}{account}\n", &before[..BEFORE_NODES]);
-        let answer = answer(&listed, &[launch(3, 0)]);
+        let answer = answer(listed.as_bytes(), &[launch(3, 0)]);
         assert_eq!(answer.outcomes[0].node_list.as_ref(), Some(&many));
+    }
+
+    /// An account of 65 ASCII bytes and an e with an accent, whose column has 66: half of the e.
+    #[test]
+    fn an_account_that_is_cut_inside_a_character_leaves_the_nodes_as_they_are() {
+        let before = &LISTED.lines().nth(2).unwrap()[..BEFORE_NODES + NODES];
+        for cut in ["é", "€", "😀"] {
+            for kept in 1..cut.len() {
+                let mut listed = before.as_bytes().to_vec();
+                listed.extend("a".repeat(ACCOUNT - kept).bytes());
+                listed.extend(&cut.as_bytes()[..kept]);
+                listed.extend(b"\n");
+                let answer = answer(&listed, &[launch(3, 0)]);
+                let [outcome] = &answer.outcomes[..] else {
+                    panic!("{cut} {kept}: one job")
+                };
+                assert_eq!(outcome.node_list.as_deref(), Some("n[1-2]"), "{cut} {kept}");
+                assert_eq!(outcome.account, None, "{cut} {kept}");
+            }
+        }
+        // A whole one keeps its column's width too.
+        let mut listed = before.as_bytes().to_vec();
+        listed.extend(format!("{:>width$}\n", "é", width = ACCOUNT - 1).bytes());
+        let answer = answer(&listed, &[launch(3, 0)]);
+        assert_eq!(answer.outcomes[0].node_list.as_deref(), Some("n[1-2]"));
     }
 
     #[test]
@@ -279,7 +310,7 @@ noise
         let job = &LISTED.lines().nth(1).unwrap()[..BEFORE_NODES + NODES];
         let forged = "4711 COMPLETED 0 2026-11-21T12:33:14 2026-11-21T12:33:15 0:01 5:00";
         let listed = format!("{job}{}\n", &format!("x\n{forged}")[..ACCOUNT]);
-        let answer = answer(&listed, &[launch(4711, 0), launch(1, 0)]);
+        let answer = answer(listed.as_bytes(), &[launch(4711, 0), launch(1, 0)]);
         let told: Vec<_> = answer
             .outcomes
             .iter()
@@ -295,7 +326,10 @@ noise
 
     #[test]
     fn a_running_or_completing_job_has_not_ended_and_an_earlier_launch_was_put_back() {
-        let now = answer(LISTED, &[launch(26, 1), launch(27, 1), launch(28, 0)]);
+        let now = answer(
+            LISTED.as_bytes(),
+            &[launch(26, 1), launch(27, 1), launch(28, 0)],
+        );
         assert!(now.outcomes.is_empty());
         assert_eq!(now.alive, [26, 27, 28].into());
         for job_id in [26, 27] {
@@ -310,7 +344,7 @@ noise
     #[test]
     fn nothing_is_said_of_a_job_that_is_not_listed_or_was_not_asked_for() {
         for launches in [&[launch(99, 0)][..], &[]] {
-            let answer = answer(LISTED, launches);
+            let answer = answer(LISTED.as_bytes(), launches);
             assert!(answer.outcomes.is_empty() && answer.alive.is_empty());
         }
     }
@@ -318,7 +352,7 @@ noise
     #[test]
     fn limits_are_told_of_every_job_that_goes_on() {
         let listed = LISTED.replace("2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED", "2027-11-21T12:37:14 NONE 0:00 1:30:00");
-        let limits = answer(&listed, &[]).limits.unwrap();
+        let limits = answer(listed.as_bytes(), &[]).limits.unwrap();
         let expected = [
             (26, TimeLimit::Unlimited),
             (27, TimeLimit::Seconds(5400)),
