@@ -59,6 +59,7 @@ def _run(options: argparse.Namespace) -> int:
                 told[name] = value
                 origins[name] = f"command line: --{name}"
         span = _span(options.first, options.last, _today())
+        _bounds(span)
         chosen = settings(told)
         if options.print_config:
             _print(shown(chosen, origins))
@@ -79,10 +80,11 @@ def report(chosen: Settings, span: Span) -> Path:
         DatabaseError, StateError, ArchiveError: what cannot be read or written.
     """
     archive = Archive(chosen.nights)
+    first, last = _bounds(span)
     occasion = Occasion(
         site=chosen.site,
-        first=_midnight(span.first),
-        last=_midnight(span.last + timedelta(days=1)),
+        first=first,
+        last=last,
         night=span.last,
         before=archive.before(span.first),
         generated_at=datetime.now(UTC),
@@ -142,9 +144,39 @@ def _today() -> date:
     return datetime.now().astimezone().date()
 
 
-def _midnight(day: date) -> datetime:
-    """By the site's clock, which the system is set to."""
-    return datetime.combine(day, time.min).astimezone()
+def _bounds(span: Span) -> tuple[datetime, datetime]:
+    """The first instant of a range, and the first after it."""
+    first, last = _first_instant(span.first), _first_instant(span.last + timedelta(days=1))
+    if first == last:
+        days = str(span.first) if span.first == span.last else f"{span.first} to {span.last}"
+        raise SettingsError(f"{days}: the site's clock skipped it; choose another day")
+    return first, last
+
+
+def _first_instant(day: date) -> datetime:
+    """By the site's clock, which the system is set to.
+
+    Mostly that is midnight. Where clocks are put forward at midnight there is none, and the day
+    begins later; where they are put back to it there are two, and it begins with the first. So the
+    moment is searched for at which the date becomes this one.
+    """
+    about = datetime.combine(day, time.min, tzinfo=UTC)
+    before, after = int((about - _FAR).timestamp()), int((about + _FAR).timestamp())
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _local(middle).date() < day:
+            before = middle
+        else:
+            after = middle
+    return _local(after)
+
+
+_FAR = timedelta(hours=50)
+"""From a day's midnight in UTC, beyond its midnight by any clock, even one that skips a day."""
+
+
+def _local(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC).astimezone()
 
 
 def _print(text: str) -> None:

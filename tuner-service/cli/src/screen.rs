@@ -117,6 +117,54 @@ fn moment_in(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, S
 mod tests {
     use super::*;
 
+    /// Where clocks are put forward at midnight there is none; where they are put back to it there are
+    /// two.
+    #[test]
+    fn a_day_without_a_midnight_begins_with_its_first_instant() {
+        for (zone, now, text, expected) in [
+            (
+                "America/Santiago",
+                "2026-09-06T12:00:00Z",
+                "today",
+                "2026-09-06T04:00:00Z",
+            ),
+            (
+                "America/Santiago",
+                "2026-09-05T12:00:00Z",
+                "tomorrow",
+                "2026-09-06T04:00:00Z",
+            ),
+            (
+                "America/Santiago",
+                "2026-11-24T12:00:00Z",
+                "2026-09-06",
+                "2026-09-06T04:00:00Z",
+            ),
+            (
+                "Africa/Cairo",
+                "2026-11-24T12:00:00Z",
+                "2026-04-24",
+                "2026-04-23T22:00:00Z",
+            ),
+            (
+                "America/Havana",
+                "2026-11-24T12:00:00Z",
+                "2026-11-01",
+                "2026-11-01T04:00:00Z",
+            ),
+            (
+                "America/Santiago",
+                "2026-11-24T12:00:00Z",
+                "2026-04-05",
+                "2026-04-05T04:00:00Z",
+            ),
+        ] {
+            let zone = TimeZone::get(zone).unwrap();
+            let at = moment_in(text, &zone, now.parse().unwrap()).unwrap();
+            assert_eq!(at.to_string(), expected, "{zone:?} {text}");
+        }
+    }
+
     #[test]
     fn a_moment_is_written_as_slurms_commands_take_it() {
         let now: Timestamp = "2026-11-24T12:00:00Z".parse().unwrap();
