@@ -201,9 +201,13 @@ impl Evidence {
         }
         // Whatever was applied in the end: only the draw makes labels comparable.
         match chance {
-            Some(chance) if is_settled || is_control => {
-                self.labels.enter(is_control, log, chance, before);
-            }
+            Some(chance) if is_settled || is_control => match log {
+                Some(log) => self.labels.enter(is_control, Some(log), chance, before),
+                None => {
+                    let bound = counts.elapsed.logarithm();
+                    self.labels.enter_cut(is_control, bound, chance, before);
+                }
+            },
             _ => match run.role {
                 Role::Settled => self.labels.observe(false, log, before),
                 Role::Baseline | Role::Control => self.labels.observe(true, log, before),

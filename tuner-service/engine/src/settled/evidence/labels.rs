@@ -17,6 +17,11 @@
 //!
 //! An effect d is tested by the same with `y - d` of control runs. E+ falls with d and E- rises, so
 //! what neither rejects is an interval.
+//!
+//! A run that its time limit ended is longer than all others where no effect is tested: it would have
+//! been cut short under either label. Under an effect d above zero a control run might have ended
+//! within the limit as a tuned one. So E+ takes its limit for its y there, a lower bound, which
+//! makes the factor smaller; likewise E- of a tuned run under an effect below zero.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;
@@ -190,6 +195,22 @@ impl Labels {
         chance: f64,
         before: Before,
     ) {
+        self.enter_within(is_control, log, f64::INFINITY, chance, before);
+    }
+
+    /// Such a run that was cut short at a bound, the log of a time that it exceeds.
+    pub(super) fn enter_cut(&mut self, is_control: bool, bound: f64, chance: f64, before: Before) {
+        self.enter_within(is_control, None, bound, chance, before);
+    }
+
+    fn enter_within(
+        &mut self,
+        is_control: bool,
+        log: Option<f64>,
+        bound: f64,
+        chance: f64,
+        before: Before,
+    ) {
         let slopes = Slopes::of(&self.recent);
         if let Some(expected) = self.expected(&slopes) {
             let label = if is_control { 1.0 } else { 0.0 };
@@ -198,8 +219,9 @@ impl Labels {
                 log,
                 before,
             };
+            let bound = bound - slopes.explain(before);
             let log = run.less(&slopes).log();
-            self.add(&expected, label, log, chance);
+            self.add(&expected, label, (log, bound.min(log)), chance);
             let score = score(
                 log - expected.effect * label,
                 &expected,
@@ -243,7 +265,8 @@ impl Labels {
         self.recent.iter().map(|run| run.less(slopes)).collect()
     }
 
-    fn add(&mut self, expected: &Expected, label: f64, log: f64, chance: f64) {
+    /// `bound` is less than `log` where the run was cut short.
+    fn add(&mut self, expected: &Expected, label: f64, (log, bound): (f64, f64), chance: f64) {
         let shifts = &*SHIFTS;
         self.factors.resize(shifts.len() * TESTS, 0);
         self.scores.resize(shifts.len(), 0);
@@ -259,7 +282,13 @@ impl Labels {
             let price = price * eta * eta;
             // Where a score is cut off, or no control run changes sides, the next one is the same.
             let mut last = (f64::NAN, 0);
+            // The sign of effects under which a cut run might have ended under the other label.
+            let sign = if label > 0.0 { 1.0 } else { -1.0 };
             for (place, shift) in shifts.iter().enumerate() {
+                let log = match sign * shift > 0.0 && sign * eta > 0.0 {
+                    true => bound,
+                    false => log,
+                };
                 let score = score(log - shift * label, expected, *shift, eta);
                 if score.to_bits() != last.0.to_bits() {
                     let factor = at_most(log_factor(label, eta * score, chance) - price);

@@ -179,6 +179,43 @@ fn runs_that_were_cut_short_are_slower_than_all_others() {
     assert_eq!((labels.estimate(), labels.high(3.0)), (None, None));
 }
 
+/// The default takes twice as long, and most of its runs are cut short at 1.9 times: they do not show
+/// that it takes three or fifty times as long.
+#[test]
+fn a_control_run_that_was_cut_short_is_a_lower_bound_of_an_effect() {
+    let (truth, limit) = (2.0_f64.logarithm(), 1.9_f64.logarithm());
+    let lows = |knows_bounds: bool| -> Vec<f64> {
+        let lived = |seed| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut labels = Labels::default();
+            for run in 0..300 {
+                let is_control = run % 2 == 0;
+                let effect = if is_control { truth } else { 0.0 };
+                let log = effect + 0.05 * normal(&mut rng);
+                match log < limit {
+                    true => labels.enter(is_control, Some(log), 0.5, Before::default()),
+                    false if knows_bounds => {
+                        labels.enter_cut(is_control, limit, 0.5, Before::default());
+                    }
+                    false => labels.enter(is_control, None, 0.5, Before::default()),
+                }
+            }
+            labels.low(4.0).unwrap_or(f64::INFINITY)
+        };
+        (0..20).map(lived).collect()
+    };
+    let lows_by_bounds = lows(true);
+    assert!(
+        lows_by_bounds.iter().all(|low| *low > 0.0 && *low <= truth),
+        "{lows_by_bounds:?}"
+    );
+    let without = lows(false);
+    assert!(
+        without.iter().all(|low| *low > truth),
+        "they are not in vain: {without:?}"
+    );
+}
+
 #[test]
 fn the_runs_that_are_needed_are_those_that_would_have_detected_it() {
     let labels = live(100, 0.25, 0.1, [0.17; 2], 3, |_, _| {});
