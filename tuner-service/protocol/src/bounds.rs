@@ -792,7 +792,7 @@ impl FinishRequest {
     /// The report, with what its node found to be too long cut: a report that is refused would be lost.
     #[must_use]
     pub fn cut(mut self) -> Self {
-        for why in &mut self.start_failure {
+        if let Some(why) = &mut self.start_failure {
             cut(why);
         }
         match &mut self.applied {

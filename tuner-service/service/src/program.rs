@@ -81,7 +81,7 @@ pub fn run() -> ExitCode {
     match carry_out(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if arguments.check => {
-            let _ = writeln!(std::io::stderr(), "{error}");
+            console::say(&error.to_string());
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -151,11 +151,11 @@ fn check(config: &Config) -> Result<(), StartupError> {
         return Err(StartupError::Check(problems.join("\n")));
     }
     for path in left_out(&config.accelerators.directory).unwrap_or_default() {
-        let _ = writeln!(
-            std::io::stdout(),
-            "{}: not read: name it with letters, digits, '.', '_' and '-' alone, then .toml",
+        let line = format!(
+            "{}: not read: name it with letters, digits, '.', '_' and '-' alone, then .toml\n",
             path.display()
         );
+        console::print(&line).map_err(|lost| StartupError::Check(lost.to_string()))?;
     }
     Ok(())
 }
