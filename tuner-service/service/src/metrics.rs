@@ -234,6 +234,15 @@ impl Metrics {
         text
     }
 
+    fn show_apart(&self, apart: &Apart) {
+        for (kind, count) in apart.counts() {
+            let kind = Kind {
+                kind: kind.as_str(),
+            };
+            self.set_apart.get_or_create(&kind).set(count);
+        }
+    }
+
     fn show(&self, overview: Overview) {
         self.studies.clear();
         for (phase, gain, count) in overview.studies {
@@ -326,6 +335,7 @@ mod tests {
 
     fn used() -> Metrics {
         let metrics = Metrics::default();
+        metrics.show_apart(&Apart::default());
         metrics.show(overview());
         for endpoint in ["/v1/runs/start", "other"] {
             let asked = Asked {

@@ -669,14 +669,20 @@ mod tests {
             panic!("it counts")
         };
         assert!(why.contains("in 2.000 s, rate 812.5"), "{why}");
-        // How much it would have done is not known.
+        // How much it would have done is not known, but that it did not get there.
         let cut = Facts {
             objective: &objective,
             ..facts(Some("TIMEOUT"), Some(told))
         };
         let next = next(&cut, TIMEOUTS);
         assert!(
-            matches!(next, Next::Judge(Verdict::NotCounted { failed: None, .. })),
+            matches!(
+                next,
+                Next::Judge(Verdict::NotCounted {
+                    failed: Some(_),
+                    ..
+                })
+            ),
             "{next:?}"
         );
     }
