@@ -11,5 +11,4 @@ mod shown;
 pub use difference::differences;
 pub use every::{Every, Found, every};
 pub use mistake::{Mistake, explained, parse};
-pub use secret::without_secrets;
 pub use shown::{File, Origin, Shown, ShownError};

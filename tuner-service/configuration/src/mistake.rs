@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
+use crate::secret::without_secrets;
+
 /// As alike as clap wants it for its own suggestions.
 const ALIKE: f64 = 0.7;
 
@@ -28,7 +30,7 @@ impl Mistake {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&explained(self.0.to_string().trim_end()))
+        f.write_str(&explained(&without_secrets(self.0.to_string().trim_end())))
     }
 }
 

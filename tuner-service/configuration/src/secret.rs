@@ -1,61 +1,82 @@
-//! Secrets are never shown.
+//! Secrets are never shown, not even in the line that a mistake is in.
 
-use url::Url;
+/// What is wrong in a TOML file, as the parser says it with the line, without a value in that line that may
+/// hold a password.
+pub(crate) fn without_secrets(message: &str) -> String {
+    let lines = message.split('\n').map(|line| match line.split_once('=') {
+        Some((before, value)) if is_quoted(before) && may_be_secret(value) => {
+            format!("{before}= ***")
+        }
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
 
-const HIDDEN: &str = "***";
+/// Whether it is a line of the file, behind its number.
+fn is_quoted(line: &str) -> bool {
+    line.split_once(" | ")
+        .is_some_and(|(number, _)| number.trim().parse::<u32>().is_ok())
+}
 
-/// A database's URL without password and private key. One that is no URL is not shown at all: it
-/// may hold a password anywhere.
-#[must_use]
-pub fn without_secrets(text: &str) -> String {
-    let Ok(mut url) = Url::parse(text) else {
-        return HIDDEN.to_owned();
-    };
-    let is_secret = |name: &str, value: &str| {
-        name == "password" || (name == "sslkey" && value.contains("BEGIN"))
-    };
-    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-    if pairs.iter().any(|(name, value)| is_secret(name, value)) {
-        let shown = pairs.iter().map(|(name, value)| {
-            let value = if is_secret(name, value) {
-                HIDDEN
-            } else {
-                value
-            };
-            (name, value)
-        });
-        url.query_pairs_mut().clear().extend_pairs(shown);
-    } else if url.password().is_none() {
-        return text.to_owned();
-    }
-    if url.password().is_some() && url.set_password(Some(HIDDEN)).is_err() {
-        return HIDDEN.to_owned();
-    }
-    url.into()
+/// A password stands in a URL, which may have any sign in code, or in a list of `key=value`.
+fn may_be_secret(value: &str) -> bool {
+    value.contains("://") && value.contains(['@', '%'])
+        || value.to_ascii_lowercase().contains("password")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde::Deserialize;
+
+    use crate::parse;
+
+    /// Takes no text.
+    #[derive(Debug, Deserialize)]
+    #[serde(try_from = "String")]
+    struct Refused;
+
+    impl TryFrom<String> for Refused {
+        type Error = &'static str;
+
+        fn try_from(_: String) -> Result<Self, &'static str> {
+            Err("it is refused")
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct File {
+        #[allow(dead_code, reason = "nothing is ever read into it")]
+        url: Refused,
+    }
+
+    fn refused(line: &str) -> String {
+        parse::<File>(&format!("# a comment\n{line}\n"))
+            .unwrap_err()
+            .to_string()
+    }
 
     #[test]
     fn no_password_is_shown() {
         for secret in [
-            "postgres://me:s3cret@db/io_autotune",
-            "postgres://me:s%33cret@db:5432/io_autotune?sslmode=require",
-            "postgres://db/io_autotune?user=me&password=s3cret",
-            "postgres://db/io_autotune?pass%77ord=s3cret",
-            "postgres://db/x?sslkey=-----BEGIN%20PRIVATE%20KEY-----s3cret",
-            "host=db password=s3cret",
-            "postgres://me:s3cret@db:port/io_autotune",
+            r#"url = "postgres://me:s3cret@db/io_autotune""#,
+            r#"url = "postgres://me:s%33cret@db:5432/io_autotune?sslmode=require""#,
+            r#"url = "postgres://db/io_autotune?user=me&password=s3cret""#,
+            r#"url = "postgres://db/io_autotune?pass%77ord=s3cret""#,
+            r#"url = "host=db password=s3cret""#,
+            r#"url = "postgres://me:s3cret@db:port/io_autotune"#,
         ] {
-            let shown = without_secrets(secret);
+            let shown = refused(secret);
             assert!(!shown.contains("cret"), "{secret}: {shown}");
-            assert!(shown.contains("***"), "{secret}: {shown}");
+            assert!(shown.contains("2 | url = ***"), "{secret}: {shown}");
         }
-        let open = "postgres:///io_autotune?host=/var/run/postgresql&user=io-autotune";
-        assert_eq!(without_secrets(open), open);
-        let shown = without_secrets("postgres://me:s3cret@db/io_autotune?sslmode=require");
-        assert_eq!(shown, "postgres://me:***@db/io_autotune?sslmode=require");
+    }
+
+    #[test]
+    fn what_is_no_secret_is_shown_where_the_mistake_is() {
+        let shown = refused(r#"url = "postgres:///io_autotune""#);
+        assert!(
+            shown.contains(r#"2 | url = "postgres:///io_autotune""#),
+            "{shown}"
+        );
     }
 }

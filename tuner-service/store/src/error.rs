@@ -4,9 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-/// SQLSTATE classes and codes of an unreachable database: connection exceptions, too many
-/// connections, starting or shutting down, read-only after a failover.
-const OUTAGE: [&str; 4] = ["08", "53300", "57P", "25006"];
+use crate::connections::{Outage, Unavailable, UrlError};
 
 /// SQLSTATE codes of a rollback by concurrency: serialization failure, deadlock.
 const ROLLED_BACK: [&str; 2] = ["40001", "40P01"];
@@ -73,7 +71,18 @@ pub enum StoreError {
         /// The latest start of a removed run.
         through: Timestamp,
     },
-    /// PostgreSQL failed or could not be reached.
+    /// The URL cannot be a database's.
+    #[error("the database's URL: {0}")]
+    Url(#[from] UrlError),
+    /// No server of the database could be worked with.
+    #[error("{transaction}: {unavailable}")]
+    Unavailable {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// What is wrong with each server.
+        unavailable: Unavailable,
+    },
+    /// PostgreSQL failed.
     #[error("{transaction}: {source}")]
     Database {
         /// The transaction's name.
@@ -95,7 +104,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The database lacks migrations of this program.
-    #[error("the database has schema version {actual} and this program needs {known}")]
+    #[error("{}", older(*.actual, *.known))]
     OlderSchema {
         /// The newest migration in the database; 0 if there is none.
         actual: i64,
@@ -104,8 +113,8 @@ pub enum StoreError {
     },
     /// The database lacks migrations of this program, which its role may not apply.
     #[error(
-        "the database has schema version {actual}, this program needs {known}, and the role {role:?} may not change the \
-         schema: run `io-autotuned --migrate URL` as the schema's owner (docs/install.md, \"Database\")"
+        "{}, and the role {role:?} may not change the schema: run `io-autotuned --migrate URL` as the schema's owner \
+         (docs/install.md, \"Database\")", older(*.actual, *.known)
     )]
     MayNotMigrate {
         /// The newest migration in the database; 0 if there is none.
@@ -115,6 +124,26 @@ pub enum StoreError {
         /// Who is connected.
         role: String,
     },
+    /// The database lacks migrations of this program, which a pooler does not let it apply.
+    #[error(
+        "{}, and migrations need a session of their own, which a pooler in transaction mode has not: run \
+         `io-autotuned --migrate URL` with the URL of PostgreSQL itself (docs/install.md, \"Database\")",
+        older(*.actual, *.known)
+    )]
+    PooledMigration {
+        /// The newest migration in the database; 0 if there is none.
+        actual: i64,
+        /// The newest migration this program carries.
+        known: i64,
+    },
+    /// The role does not look for tables where this program's are.
+    #[error("{}", foreign(.search_path, .schema.as_deref()))]
+    ForeignSearchPath {
+        /// The role's search path.
+        search_path: String,
+        /// The schema that the tables are in; `None`: there are none, and the path names no schema.
+        schema: Option<String>,
+    },
     /// A row breaks an invariant: corruption or a bug, never a user's mistake.
     #[error("{transaction}: {problem}")]
     Invariant {
@@ -123,6 +152,28 @@ pub enum StoreError {
         /// The broken invariant.
         problem: String,
     },
+}
+
+fn older(actual: i64, known: i64) -> String {
+    match actual {
+        0 => format!(
+            "the database has no tables of io-autotune, and this program needs schema version {known}"
+        ),
+        _ => format!("the database has schema version {actual} and this program needs {known}"),
+    }
+}
+
+fn foreign(search_path: &str, schema: Option<&str>) -> String {
+    match schema {
+        Some(schema) => format!(
+            "the tables of io-autotune are in schema {schema:?}, which the role's search_path ({search_path}) does not \
+             lead to: `alter role ... set search_path = {schema}`, or grant it usage on the schema"
+        ),
+        None => format!(
+            "the role's search_path ({search_path}) names no schema that it may use: `alter role ... reset search_path`, \
+             or make the schema"
+        ),
+    }
 }
 
 fn not_served(studies: u64, cluster: Option<&str>, clusters: &[String]) -> String {
@@ -145,7 +196,7 @@ fn not_served(studies: u64, cluster: Option<&str>, clusters: &[String]) -> Strin
 pub enum Scarce {
     /// The study or one of its runs: another request holds the lock.
     Study,
-    /// A connection: none came free, or the database is down.
+    /// A connection: none came free in time, though the database answers.
     Connections,
 }
 
@@ -161,50 +212,84 @@ impl fmt::Display for Scarce {
 impl StoreError {
     const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-    /// Whether the schema waits for its owner's migrations.
+    /// Whether the schema waits for its owner, or for an admin who corrects where it is looked for.
     #[must_use]
     pub fn is_for_the_owner(&self) -> bool {
-        matches!(self, Self::MayNotMigrate { .. })
+        matches!(
+            self,
+            Self::MayNotMigrate { .. }
+                | Self::PooledMigration { .. }
+                | Self::ForeignSearchPath { .. }
+        )
     }
 
-    /// Whether the database is unreachable now and may come back.
+    /// Whether the database cannot be worked with now and may come back.
     #[must_use]
     pub fn is_outage(&self) -> bool {
-        let source = match self {
+        match self {
             Self::Busy {
                 scarce: Scarce::Connections,
                 ..
-            } => return true,
-            Self::Database { source, .. } => source,
-            Self::Migrate(sqlx::migrate::MigrateError::Execute(source)) => source,
-            _ => return false,
-        };
-        match source {
-            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut => true,
-            sqlx::Error::Database(error) => error
-                .code()
-                .is_some_and(|code| OUTAGE.iter().any(|class| code.starts_with(class))),
+            }
+            | Self::Unavailable { .. } => true,
+            Self::Migrate(
+                sqlx::migrate::MigrateError::Execute(source)
+                | sqlx::migrate::MigrateError::ExecuteMigration(source, _),
+            ) => matches!(source, sqlx::Error::PoolTimedOut) || Outage::of(source).is_some(),
             _ => false,
         }
     }
 
-    /// Whether an immediate retry may succeed: the database restarted or failed over, or it rolled
-    /// this transaction back to end a deadlock. False for [`Busy`](Self::Busy): that caller has
-    /// waited already.
+    /// Whether the database answered, whatever it said.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Unavailable { unavailable, .. } => unavailable.can_be_read(),
+            error => !error.is_outage(),
+        }
+    }
+
+    /// What an admin can do about the database; `None`: the error itself says it, or nothing can be done.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Unavailable { unavailable, .. } => Some(unavailable.remedy()),
+            Self::Busy {
+                scarce: Scarce::Connections,
+                ..
+            } => Some(
+                "raise connections and user_connections in [database] of service.toml, if PostgreSQL has room for them"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
+    /// The error, and what an admin can do about it.
+    #[must_use]
+    pub fn with_remedy(&self) -> String {
+        match self.remedy() {
+            Some(remedy) => format!("{self}; {remedy}"),
+            None => self.to_string(),
+        }
+    }
+
+    /// Whether an immediate retry may succeed: the connection was lost, its server no longer takes
+    /// writes, or PostgreSQL rolled this transaction back to end a deadlock. False where the caller
+    /// has waited already: for what is [`Busy`](Self::Busy), or until all servers had been looked at.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Busy { .. } => false,
+            Self::Unavailable { unavailable, .. } => {
+                unavailable.outages().any(Outage::may_be_of_one_connection)
+            }
             Self::Database {
                 source: sqlx::Error::Database(error),
                 ..
-            } if error
+            } => error
                 .code()
-                .is_some_and(|code| ROLLED_BACK.contains(&code.as_ref())) =>
-            {
-                true
-            }
-            error => error.is_outage(),
+                .is_some_and(|code| ROLLED_BACK.contains(&code.as_ref())),
+            _ => false,
         }
     }
 
@@ -252,11 +337,31 @@ impl StoreError {
                 transaction,
                 scarce: Scarce::Connections,
             },
-            _ => Self::Database {
-                transaction,
-                source,
+            _ => match unavailable(source) {
+                Ok(unavailable) => Self::Unavailable {
+                    transaction,
+                    unavailable,
+                },
+                Err(source) => Self::Database {
+                    transaction,
+                    source,
+                },
             },
         }
+    }
+}
+
+/// What an error says of the servers; else the error itself.
+fn unavailable(error: sqlx::Error) -> Result<Unavailable, sqlx::Error> {
+    match error {
+        sqlx::Error::AnyDriverError(carried) => carried
+            .downcast()
+            .map(|unavailable| *unavailable)
+            .map_err(sqlx::Error::AnyDriverError),
+        error => match Outage::of(&error) {
+            Some(outage) => Ok(Unavailable::met(outage)),
+            None => Err(error),
+        },
     }
 }
 

@@ -1,13 +1,13 @@
-//! The connection pool, migrations, and named transactions.
+//! The store itself, migrations, and named transactions.
 
-use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Transaction};
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{Postgres, Transaction};
 
+use crate::connections::{ACQUIRE_TIMEOUT, Connections, DatabaseUrl, Pooler, Session};
 use crate::error::{Named, StoreError};
 use crate::kept::KeptEpochs;
 use crate::sources::KeptSources;
@@ -19,19 +19,10 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     migrations
 });
 
-/// Longest wait for a row lock outside of a transaction.
-const LOCK_TIMEOUT: &str = "1s";
-
-/// Longest wait for a connection: a prolog has two seconds for everything.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
-
-/// A connection that was given back so recently is not asked whether it still works.
-const UNTESTED: Duration = Duration::from_millis(100);
-
 /// The store.
 #[derive(Clone, Debug)]
 pub struct Store {
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Connections,
     pub(crate) most_studies: u32,
     pub(crate) reads_sources: bool,
     pub(crate) kept: Arc<KeptEpochs>,
@@ -49,6 +40,8 @@ pub struct StoreOptions {
     pub most_studies: u32,
     /// Whether starts are told what other studies have learnt.
     pub reads_sources: bool,
+    /// What stands between this program and the database.
+    pub pooler: Pooler,
 }
 
 impl Default for StoreOptions {
@@ -58,43 +51,33 @@ impl Default for StoreOptions {
             statement_timeout: Duration::from_secs(10),
             most_studies: u32::MAX,
             reads_sources: false,
+            pooler: Pooler::None,
         }
     }
 }
 
 impl Store {
     /// Opens a pool of connections, lazily, so that a service can start before its database. Errs
-    /// when `url` is not a PostgreSQL URL.
+    /// when `url` cannot be a database's.
     pub fn open(url: &str, wanted: StoreOptions) -> Result<Self, StoreError> {
-        let timeout = format!("{}ms", wanted.statement_timeout.as_millis());
-        let options = PgConnectOptions::from_str(url)
-            .named("open")?
-            .application_name("io-autotuned")
-            .options([
-                ("statement_timeout", timeout.as_str()),
-                ("lock_timeout", LOCK_TIMEOUT),
-                ("idle_in_transaction_session_timeout", timeout.as_str()),
-            ]);
-        let pool = PgPoolOptions::new()
-            .max_connections(wanted.connections)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .test_before_acquire(false)
-            .before_acquire(|connection, before| {
-                Box::pin(async move {
-                    if before.idle_for > UNTESTED {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_lazy_with(options);
-        Ok(Self {
-            pool,
+        Ok(Self::of(url.parse()?, wanted))
+    }
+
+    /// Opens a pool of connections, lazily, by a URL that was read before.
+    #[must_use]
+    pub fn of(url: DatabaseUrl, wanted: StoreOptions) -> Self {
+        let session = Session {
+            connections: wanted.connections,
+            statement_timeout: wanted.statement_timeout,
+            pooler: wanted.pooler,
+        };
+        Self {
+            pool: Connections::new(url, session),
             most_studies: wanted.most_studies,
             reads_sources: wanted.reads_sources,
             kept: Arc::default(),
             sources: Arc::default(),
-        })
+        }
     }
 
     /// The same store, by another limit of studies, and by whether it reads what others have learnt.
@@ -123,9 +106,16 @@ impl Store {
                 Ok(())
             };
         }
+        if self.pool.are_pooled() {
+            // Migrations hold a lock of their session.
+            return if actual < known {
+                Err(StoreError::PooledMigration { actual, known })
+            } else {
+                Ok(())
+            };
+        }
         // An own connection: to drop it releases the migration lock. Only its waits have no limit.
-        let options = self.pool.connect_options();
-        let options = options.as_ref().clone();
+        let options = self.pool.options();
         let own = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -164,14 +154,29 @@ impl Store {
             .named("schema_version")
     }
 
-    /// The newest migration in the database; 0 if there is none.
+    /// The newest migration in the database; 0 if there is none. Errs with
+    /// [`StoreError::ForeignSearchPath`] when the schema is where the role does not look for it.
     pub async fn schema_version(&self) -> Result<i64, StoreError> {
         const NAME: &str = "schema_version";
-        let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-            .fetch_one(&self.pool)
-            .await
-            .named(NAME)?;
-        if !exists {
+        let found: Schema = sqlx::query_as(
+            "select to_regclass('_sqlx_migrations') is not null as is_here, current_schema() is null as is_nowhere,
+                    current_setting('search_path') as search_path,
+                    (select n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                     where c.relname = 'schema_needs' and c.relkind = 'r'
+                       and exists (select from pg_class m
+                                   where m.relnamespace = n.oid and m.relname = '_sqlx_migrations')
+                     order by n.nspname <> 'public', n.nspname limit 1) as elsewhere",
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named(NAME)?;
+        if !found.is_here && (found.is_nowhere || found.elsewhere.is_some()) {
+            return Err(StoreError::ForeignSearchPath {
+                search_path: found.search_path,
+                schema: found.elsewhere,
+            });
+        }
+        if !found.is_here {
             return Ok(0);
         }
         sqlx::query_scalar("select coalesce(max(version), 0) from _sqlx_migrations")
@@ -180,14 +185,19 @@ impl Store {
             .named(NAME)
     }
 
-    /// Errs unless the database answers and this program can work with its schema.
+    /// Errs unless the database answers, takes writes, and has a schema that this program can work
+    /// with.
     pub async fn ready(&self) -> Result<(), StoreError> {
         let (actual, known) = (self.refuse_newer_schema().await?, known_schema_version());
         if actual < known {
-            Err(StoreError::OlderSchema { actual, known })
-        } else {
-            Ok(())
+            return Err(StoreError::OlderSchema { actual, known });
         }
+        self.takes_writes().await
+    }
+
+    /// Errs unless the database answers and takes writes.
+    pub async fn takes_writes(&self) -> Result<(), StoreError> {
+        self.pool.take_writes().await.named("takes_writes")
     }
 
     /// Closes all connections; waits for those in use.
@@ -213,31 +223,27 @@ impl Store {
     }
 
     /// Begins, names and bounds a transaction in one round trip.
-    ///
-    /// A task of its own cannot be dropped half way (client gone, deadline). Otherwise sqlx would
-    /// return a connection to the pool that is still inside a transaction.
     async fn begin_with(
         &self,
         begin: &'static str,
         name: &'static str,
         lock_wait: Duration,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let statements = opening(begin, name, lock_wait);
-        let pool = self.pool.clone();
-        tokio::spawn(async move { pool.begin_with(statements).await })
-            .await
-            .unwrap_or(Err(sqlx::Error::WorkerCrashed))
-            .named(name)
+        let own = format!(
+            "; set local application_name = 'io-autotuned {name}'; set local lock_timeout = {}",
+            lock_wait.as_millis().max(1)
+        );
+        self.pool.begin_with(begin, &own).await.named(name)
     }
 }
 
-fn opening(begin: &str, name: &str, lock_wait: Duration) -> AssertSqlSafe<String> {
-    let milliseconds = lock_wait.as_millis().max(1);
-    // Safe: only this program's names and a number.
-    AssertSqlSafe(format!(
-        "{begin}; set local application_name = 'io-autotuned {name}'; \
-         set local lock_timeout = {milliseconds}"
-    ))
+/// Where the schema is.
+#[derive(sqlx::FromRow)]
+struct Schema {
+    is_here: bool,
+    is_nowhere: bool,
+    search_path: String,
+    elsewhere: Option<String>,
 }
 
 fn known_schema_version() -> i64 {

@@ -175,6 +175,7 @@ impl Store {
         let decision = decide(&state);
         let place = (state.epoch_id, 0);
         let inserted = insert_in(&mut connection, name, new, place, &decision, Some(&turn)).await?;
+        connection.finish().await.named(name)?;
         Ok(inserted.map(|run_id| started(run_id, decision)))
     }
 
@@ -202,7 +203,7 @@ impl Store {
         let decision = decide(state);
         let place = (state.epoch_id, generation_number);
         let inserted = insert(&mut connection, NAME, new, place, &decision).await?;
-        drop(connection);
+        connection.finish().await.named(NAME)?;
         self.answer(NAME, &launch, inserted, decision).await
     }
 

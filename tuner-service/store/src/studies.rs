@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use io_autotune_model::Space;
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgPool};
 
+use crate::connections::Connections;
 use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
@@ -13,7 +14,7 @@ use crate::records::{StudyKey, number};
 use crate::state::StudyState;
 
 async fn find_study(
-    pool: &PgPool,
+    pool: &Connections,
     name: &'static str,
     key: &StudyKey,
 ) -> Result<Option<i64>, StoreError> {

@@ -4,10 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use futures_util::TryStreamExt;
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgPool};
 
 use super::format::{EpochRecord, Record, ReportRecord, RunRecord, StudyRecord, line};
+use crate::connections::Connections;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 
@@ -196,7 +197,7 @@ async fn first(connection: &mut PgConnection, study_id: i64) -> Result<ExportPag
     })
 }
 
-async fn runs(pool: &PgPool, study_id: i64, from: Cursor) -> Result<ExportPage, StoreError> {
+async fn runs(pool: &Connections, study_id: i64, from: Cursor) -> Result<ExportPage, StoreError> {
     let mut rows = sqlx::query!(
         r#"select r.id, jsonb_build_object(
                'epoch', e.ordinal, 'cluster', r.cluster, 'job_id', r.job_id, 'restart_count', r.restart_count,
@@ -261,7 +262,7 @@ async fn runs(pool: &PgPool, study_id: i64, from: Cursor) -> Result<ExportPage, 
 }
 
 async fn reports(
-    pool: &PgPool,
+    pool: &Connections,
     study_id: i64,
     from: Cursor,
     after: i64,

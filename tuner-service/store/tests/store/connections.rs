@@ -6,7 +6,7 @@ use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Store, StoreError, StoreOptions};
 use tokio::task::JoinSet;
 
-use crate::support::{Database, Report, Start, decision, point};
+use crate::support::{Database, Report, Start, at_least_once_within, decision, point};
 
 #[tokio::test]
 async fn the_store_goes_on_after_the_database_dropped_its_connections() {
@@ -32,13 +32,21 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
 }
 
 /// As at a fail-over, before its replica is promoted: who asks again may be answered.
+///
+/// Attack (service): The database answers, and takes no writes.
+/// Outcome: The store is not ready and says why, what was to be written is told as an outage, histories
+/// can be read, and all goes on when writes are taken again, by connections that are there already.
 #[tokio::test]
 async fn a_database_that_is_read_only_is_an_outage() {
     let database = Database::new().await;
-    let read_only =
-        "do $$ begin execute format('alter database %I set default_transaction_read_only = on',
-                                                current_database()); end $$";
-    database.execute(read_only).await;
+    let read_only = |value: &str| {
+        format!(
+            "do $$ begin execute format('alter database %I {value}', current_database()); end $$"
+        )
+    };
+    database
+        .execute(&read_only("set default_transaction_read_only = on"))
+        .await;
     let store = database.store(1);
     let errors = [
         Start::of(1).try_search(&store, point(1)).await.unwrap_err(),
@@ -47,27 +55,170 @@ async fn a_database_that_is_read_only_is_an_outage() {
     ];
     for error in errors {
         assert!(error.is_transient() && error.is_outage(), "{error}");
+        assert!(error.to_string().contains("takes no writes"), "{error}");
     }
-    store.ready().await.unwrap();
+    let error = store.ready().await.unwrap_err();
+    assert!(error.is_outage() && error.is_answer(), "{error}");
+    let said = "takes no writes: default_transaction_read_only is on";
+    assert!(error.to_string().ends_with(said), "{error}");
+    assert!(error.remedy().unwrap().contains("alter system reset"));
+    assert_eq!(store.studies_of(1000).await.unwrap(), 0);
+    database
+        .execute(&read_only("reset default_transaction_read_only"))
+        .await;
+    at_least_once_within(Duration::from_secs(10), "it is ready", async || {
+        store.ready().await.is_ok()
+    })
+    .await;
+    Start::of(1).search(&store, point(1)).await;
+    assert_eq!(database.number("select count(*) from runs").await, 1);
+}
+
+async fn unready(url: &str) -> StoreError {
+    let options = StoreOptions {
+        connections: 1,
+        ..StoreOptions::default()
+    };
+    let begun = Instant::now();
+    let error = Store::open(url, options)
+        .unwrap()
+        .ready()
+        .await
+        .unwrap_err();
+    let taken = begun.elapsed();
+    assert!(taken < Duration::from_secs(5), "{error}: {taken:?}");
+    error
+}
+
+/// Attack (service): There is no server, no such host, no such database, no such role, or no connection
+/// left for the role.
+/// Outcome: Each is called what it is, with what can be done, and none is told as a busy database.
+#[tokio::test]
+async fn what_keeps_the_service_from_its_database_is_called_what_it_is() {
+    let database = Database::new().await;
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    let limited = format!("limited_{}", std::process::id());
+    database
+        .execute(&format!("create role {limited} login connection limit 0"))
+        .await;
+    let named = database.text("select current_database()").await;
+    let lost = database.url().replace(&named, "lost_database");
+    for (url, expected, remedy) in [
+        (
+            "postgres:///none?host=/nonexistent&user=none".to_owned(),
+            "/nonexistent:5432 is no socket",
+            "start PostgreSQL there",
+        ),
+        (
+            format!("postgres://none@127.0.0.1:{port}/none"),
+            "refuses the connection: no server listens there",
+            "start PostgreSQL there",
+        ),
+        (
+            "postgres://none@host.invalid/none".to_owned(),
+            "host.invalid:5432 is an unknown host",
+            "name service",
+        ),
+        (lost, "lacks the database", "make it"),
+        (
+            database.url_of("nobody_special"),
+            "refuses the role",
+            "roles.sql",
+        ),
+        (
+            database.url_of(&limited),
+            "has no connection left: too many connections for role",
+            "connection limit",
+        ),
+    ] {
+        let error = unready(&url).await;
+        assert!(
+            matches!(error, StoreError::Unavailable { .. }),
+            "{url}: {error:?}"
+        );
+        assert!(error.to_string().contains(expected), "{url}: {error}");
+        let said = error.remedy().unwrap();
+        assert!(said.contains(remedy), "{url}: {said}");
+        assert!(error.is_outage() && !error.is_answer(), "{url}: {error}");
+    }
+    database.execute(&format!("drop role {limited}")).await;
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_an_error_in_time() {
-    let store = {
-        let options = StoreOptions {
-            connections: 1,
-            ..StoreOptions::default()
-        };
-        Store::open("postgres:///none?host=/nonexistent&user=none", options).unwrap()
+async fn of_several_servers_each_is_named_until_one_takes_writes() {
+    let database = Database::new().await;
+    let url = database.url();
+    let server = Store::open(&url, StoreOptions::default()).unwrap();
+    server.ready().await.unwrap();
+    let socket =
+        database.text("select split_part(current_setting('unix_socket_directories'), ',', 1)");
+    let (socket, port) = (socket.await, database.text("show port").await);
+    let named = database.text("select current_database()").await;
+    let user = database.text("select current_user::text").await;
+    let of = |hosts: &str, ports: &str| {
+        format!("postgres:///{named}?user={user}&host={hosts}&port={ports}")
     };
-    let begun = Instant::now();
-    let error = store.ready().await.unwrap_err();
-    assert!(matches!(error, StoreError::Database { .. }), "{error:?}");
+    let error = unready(&of("/nonexistent,host.invalid", "5432,5433")).await;
+    let said = error.to_string();
+    assert!(said.contains("/nonexistent:5432 is no socket"), "{said}");
     assert!(
-        begun.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begun.elapsed()
+        said.contains("host.invalid:5433 is an unknown host"),
+        "{said}"
     );
+    let both = of(&format!("/nonexistent,{socket}"), &format!("5432,{port}"));
+    let store = Store::open(&both, StoreOptions::default()).unwrap();
+    store.ready().await.unwrap();
+    Start::of(1).search(&store, point(1)).await;
+
+    // One that lets in and says nothing, as behind a firewall.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_port = silent.local_addr().unwrap().port();
+    let error = unready(&of("127.0.0.1", &silent_port.to_string())).await;
+    assert!(
+        error.to_string().contains("does not answer in time"),
+        "{error}"
+    );
+    let both = of(
+        &format!("127.0.0.1,{socket}"),
+        &format!("{silent_port},{port}"),
+    );
+    let store = Store::open(&both, StoreOptions::default()).unwrap();
+    let begun = Instant::now();
+    let mut starting = JoinSet::new();
+    for job_id in 2..22 {
+        let store = store.clone();
+        starting.spawn(async move { Start::of(job_id).try_search(&store, point(1)).await });
+    }
+    for started in starting.join_all().await {
+        started.unwrap();
+    }
+    let taken = begun.elapsed();
+    assert!(taken < Duration::from_secs(2), "a prolog's time: {taken:?}");
+}
+
+#[tokio::test]
+async fn when_all_connections_are_in_use_that_is_what_is_said() {
+    let database = Database::new().await;
+    let store = database.store(1);
+    let holder = database.hold("lock table studies").await;
+    let waiting = tokio::spawn({
+        let store = store.clone();
+        async move { Start::of(1).try_search(&store, point(1)).await }
+    });
+    at_least_once_within(Duration::from_secs(10), "it waits", async || {
+        database
+            .number("select count(*) from pg_locks where not granted")
+            .await
+            > 0
+    })
+    .await;
+    let error = store.studies_of(1).await.unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    assert!(error.remedy().unwrap().contains("user_connections"));
+    holder.release().await;
+    waiting.await.unwrap().unwrap();
 }
 
 /// How many transactions that start a run are open while one decides, looked at from outside.

@@ -140,14 +140,51 @@ async fn a_url_that_is_none_is_refused_at_once() {
     for url in ["", "nonsense", "postgres://[::1"] {
         let refused = Store::open(url, StoreOptions::default());
         assert!(
-            matches!(
-                refused,
-                Err(StoreError::Database {
-                    transaction: "open",
-                    ..
-                })
-            ),
+            matches!(refused, Err(StoreError::Url(_))),
             "{url}: {refused:?}"
         );
     }
+}
+
+/// Attack (service): The role's search path leads to another schema than the tables are in, or to none; or there
+/// are no tables at all.
+/// Outcome: Each is called what it is, and no second schema is made.
+#[tokio::test]
+async fn tables_that_are_elsewhere_or_nowhere_are_not_an_older_schema() {
+    let database = Database::new().await;
+    let path = |path: &str| format!("{}&options[search_path]={path}", database.url());
+    database.execute("create schema other").await;
+    for (search_path, expected) in [
+        (
+            "other",
+            "the tables of io-autotune are in schema \"public\"",
+        ),
+        (
+            "nowhere",
+            "the tables of io-autotune are in schema \"public\"",
+        ),
+    ] {
+        let store = Store::open(&path(search_path), StoreOptions::default()).unwrap();
+        for refused in [store.ready().await, store.migrate().await] {
+            let error = refused.unwrap_err();
+            assert!(
+                matches!(error, StoreError::ForeignSearchPath { .. }),
+                "{error:?}"
+            );
+            assert!(error.to_string().contains(expected), "{error}");
+            assert!(error.to_string().contains(search_path), "{error}");
+            assert!(error.is_for_the_owner() && error.is_answer(), "{error}");
+        }
+    }
+    let second = "select count(*) from pg_tables where schemaname = 'other'";
+    assert_eq!(database.number(second).await, 0);
+
+    let database = Database::empty().await;
+    let error = database.store(1).ready().await.unwrap_err();
+    let said = "the database has no tables of io-autotune";
+    assert!(error.to_string().starts_with(said), "{error}");
+    let url = format!("{}&options[search_path]=nowhere", database.url());
+    let error = Store::open(&url, StoreOptions::default()).unwrap();
+    let error = error.ready().await.unwrap_err();
+    assert!(error.to_string().contains("names no schema"), "{error}");
 }

@@ -1,0 +1,485 @@
+//! The way to the database: a pool of connections to the one of its servers that takes writes.
+//!
+//! sqlx's pool connects to one server. Where it gets no connection within a moment, a scout looks at all
+//! servers of the URL, in order: it turns the pool to the first that takes writes, or says of each what is
+//! wrong there. What the pool itself says is that it has waited, whatever for.
+
+mod outage;
+mod route;
+mod url;
+
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use sqlx::pool::{MaybePoolConnection, PoolConnection};
+use sqlx::postgres::{
+    PgConnectOptions, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
+};
+use sqlx::{
+    AssertSqlSafe, Describe, Either, Execute, Executor, PgConnection, PgPool, Postgres, SqlSafeStr,
+    SqlStr, Transaction,
+};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+pub use outage::{Outage, ReadOnly, Unavailable};
+use route::{Route, Server, Way};
+pub use url::{DatabaseUrl, UrlError};
+
+/// Longest wait for a row lock outside of a transaction.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Longest wait for a connection: a prolog has two seconds for everything.
+pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
+
+/// Longest wait for a transaction that has begun, with the wait for its connection.
+const BEGIN_TIMEOUT: Duration = Duration::from_millis(1000);
+
+/// A connection that was given back so recently is not asked whether it still works.
+const UNTESTED: Duration = Duration::from_millis(100);
+
+/// Whoever has no connection by then lets the scout look why.
+const SUSPICIOUS: Duration = Duration::from_millis(100);
+
+/// What the scout has seen is taken for true so long.
+const SEEN: Duration = Duration::from_millis(500);
+
+/// What stands between the service and its database, if anything does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooler {
+    /// Nothing, or a pooler that keeps a server's session for each of its clients.
+    #[default]
+    None,
+    /// A pooler that gives a client a session for a transaction only: nothing set or prepared in one
+    /// is there in the next.
+    Transaction,
+}
+
+/// What all connections have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Session {
+    pub(crate) connections: u32,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) pooler: Pooler,
+}
+
+impl Session {
+    /// What bounds every statement.
+    fn limits(self) -> [(&'static str, u128); 3] {
+        let statement = self.statement_timeout.as_millis();
+        [
+            ("statement_timeout", statement),
+            ("lock_timeout", LOCK_TIMEOUT.as_millis()),
+            ("idle_in_transaction_session_timeout", statement),
+        ]
+    }
+
+    fn applied(self, options: PgConnectOptions) -> PgConnectOptions {
+        let options = options.application_name("io-autotuned");
+        match self.pooler {
+            Pooler::None => options.options(
+                self.limits()
+                    .map(|(name, millis)| (name, format!("{millis}ms"))),
+            ),
+            // It takes no options, and a statement that was prepared need not be there in the next transaction.
+            Pooler::Transaction => options.statement_cache_capacity(0),
+        }
+    }
+
+    /// What a connection must say of its limits; `None`: nothing.
+    fn expected(self) -> Option<i64> {
+        match self.pooler {
+            Pooler::None => i64::try_from(self.statement_timeout.as_millis()).ok(),
+            Pooler::Transaction => None,
+        }
+    }
+
+    /// What a transaction that began as `begin` says must set itself.
+    fn opening(self, begin: &str) -> String {
+        let mut statements = begin.to_owned();
+        if self.pooler == Pooler::Transaction {
+            // sqlx names each statement, even if it keeps none, and another client of the session has left its own.
+            statements.push_str("; deallocate all");
+            for (name, millis) in self.limits() {
+                statements.push_str(&format!("; set local {name} = {millis}"));
+            }
+        }
+        statements
+    }
+}
+
+/// Connections to a database, for whoever has a statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Connections(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    pool: PgPool,
+    url: DatabaseUrl,
+    session: Session,
+    servers: Vec<Server>,
+    route: Arc<Route>,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// What the scout has seen.
+#[derive(Debug)]
+struct Seen {
+    began: Instant,
+    ended: Instant,
+    found: Result<(), Unavailable>,
+}
+
+impl Connections {
+    /// Makes no connection yet, so that a service can start before its database.
+    pub(crate) fn new(url: DatabaseUrl, session: Session) -> Self {
+        let servers: Vec<Server> = url
+            .servers()
+            .into_iter()
+            .map(|options| Server::new(session.applied(options), session.expected()))
+            .collect();
+        let way = Way::of(&servers[0], &servers[0].options);
+        let route = Arc::new(Route::new(way));
+        let (tested, greeted) = (Arc::clone(&route), Arc::clone(&route));
+        let expected = session.expected();
+        let pool = PgPoolOptions::new()
+            .max_connections(session.connections)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+            .before_acquire(move |connection, before| {
+                let route = Arc::clone(&tested);
+                Box::pin(async move {
+                    if route.is_newer_than(before.age) {
+                        return Ok(false);
+                    }
+                    Ok(before.idle_for <= UNTESTED || route.takes(&route::look(connection).await?))
+                })
+            })
+            .after_connect(move |connection, _| {
+                let route = Arc::clone(&greeted);
+                Box::pin(async move {
+                    let found = route::look(connection).await?;
+                    match found.outage(expected) {
+                        Some(Outage::ReadOnly(_)) if route.takes(&found) => Ok(()),
+                        None => Ok(()),
+                        Some(outage) => {
+                            route.suspect();
+                            Err(carried(Unavailable::met(outage)))
+                        }
+                    }
+                })
+            })
+            .connect_lazy_with(servers[0].options.clone());
+        Self(Arc::new(Shared {
+            pool,
+            url,
+            session,
+            servers,
+            route,
+            seen: Mutex::default(),
+        }))
+    }
+
+    /// How the server in use is connected to.
+    pub(crate) fn options(&self) -> PgConnectOptions {
+        self.0.pool.connect_options().as_ref().clone()
+    }
+
+    /// Whether sessions are a pooler's, so that nothing of a session outlives a transaction.
+    pub(crate) fn are_pooled(&self) -> bool {
+        self.0.session.pooler == Pooler::Transaction
+    }
+
+    /// Closes all connections; waits for those in use.
+    pub(crate) async fn close(&self) {
+        self.0.pool.close().await;
+    }
+
+    /// A connection for several statements, which are one transaction or each its own. Whoever has
+    /// written says so by [`Connection::finish`].
+    pub(crate) async fn acquire(&self) -> Result<Connection, sqlx::Error> {
+        match self.0.session.pooler {
+            Pooler::None => Ok(Connection::Session(self.session().await?)),
+            Pooler::Transaction => {
+                let transaction = self.begin_with("begin", "").await?;
+                Ok(Connection::Transaction(transaction))
+            }
+        }
+    }
+
+    /// Begins a transaction, and sets what `more` says, in one round trip.
+    ///
+    /// A task of its own cannot be dropped half way (client gone, deadline). Otherwise sqlx would
+    /// return a connection to the pool that is still inside a transaction.
+    pub(crate) async fn begin_with(
+        &self,
+        begin: &str,
+        more: &str,
+    ) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        let statements = self.0.session.opening(begin) + more;
+        let own = self.clone();
+        let began = tokio::spawn(async move {
+            let connection = MaybePoolConnection::PoolConnection(own.session().await?);
+            // Safe: only this program's names and numbers.
+            let statements = AssertSqlSafe(statements).into_sql_str();
+            Transaction::begin(connection, Some(statements)).await
+        });
+        // A pooler lets a transaction wait for a session, for two minutes if it is not told otherwise.
+        match timeout(BEGIN_TIMEOUT, began).await {
+            Ok(began) => began.unwrap_or(Err(sqlx::Error::WorkerCrashed)),
+            Err(_) => Err(sqlx::Error::PoolTimedOut),
+        }
+    }
+
+    /// Errs unless the server in use takes writes, with what is wrong with each server.
+    pub(crate) async fn take_writes(&self) -> Result<(), sqlx::Error> {
+        let mut connection = self.session().await?;
+        let found = route::look(&mut connection).await?;
+        drop(connection);
+        if found.read_only().is_none() {
+            return Ok(());
+        }
+        // Another server may take them by now, or the same one from new sessions.
+        self.0.route.suspect();
+        self.scout().await.map_err(carried)
+    }
+
+    async fn session(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        let deadline = Instant::now() + ACQUIRE_TIMEOUT;
+        self.look_for_a_writer();
+        let mut is_second = false;
+        loop {
+            let generation = self.0.route.generation();
+            let mut acquiring = pin!(self.0.pool.acquire());
+            let failed = match self.soon(acquiring.as_mut()).await {
+                Some(Ok(connection)) => return Ok(connection),
+                Some(Err(sqlx::Error::PoolClosed)) => return Err(sqlx::Error::PoolClosed),
+                Some(Err(error)) => Some(error),
+                None => None,
+            };
+            // Whoever waits behind another one's look has no more time than for one.
+            let seen = timeout_at(deadline, self.scout()).await.unwrap_or(Ok(()));
+            if self.0.route.generation() != generation && Instant::now() < deadline {
+                continue;
+            }
+            let cause = seen.err().filter(|seen| !seen.can_be_read());
+            let error = match failed {
+                None => match timeout_at(deadline, acquiring).await {
+                    Ok(Ok(connection)) => return Ok(connection),
+                    Ok(Err(error)) => error,
+                    Err(_) => sqlx::Error::PoolTimedOut,
+                },
+                Some(_) if cause.is_none() && !is_second && Instant::now() < deadline => {
+                    is_second = true;
+                    continue;
+                }
+                Some(error) => error,
+            };
+            return Err(match (cause, error) {
+                (_, error @ sqlx::Error::PoolClosed) => error,
+                (Some(cause), _) => carried(cause),
+                (None, error) => error,
+            });
+        }
+    }
+
+    /// What the pool answers, if it does so before something seems to be wrong.
+    async fn soon<T>(&self, acquiring: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        tokio::select! {
+            biased;
+            answered = acquiring => Some(answered),
+            () = self.0.route.suspected() => None,
+            () = sleep(SUSPICIOUS) => None,
+        }
+    }
+
+    /// While the only servers that answer take no writes, looks for one that does, beside other work.
+    fn look_for_a_writer(&self) {
+        if self.0.route.is_read_only()
+            && self
+                .0
+                .seen
+                .try_lock()
+                .is_ok_and(|seen| !self.is_fresh(&seen))
+        {
+            let own = self.clone();
+            tokio::spawn(async move { own.scout().await });
+        }
+    }
+
+    fn is_fresh(&self, seen: &Option<Seen>) -> bool {
+        seen.as_ref().is_some_and(|seen| {
+            seen.ended.elapsed() < SEEN && !self.0.route.was_suspected_since(seen.began)
+        })
+    }
+
+    /// Looks at the servers, and turns the pool to the first that takes writes. Whoever asks meanwhile waits for
+    /// the same answer.
+    async fn scout(&self) -> Result<(), Unavailable> {
+        let shared = &self.0;
+        let mut seen = shared.seen.lock().await;
+        if let Some(seen) = seen.as_ref().filter(|_| self.is_fresh(&seen)) {
+            return seen.found.clone();
+        }
+        let began = Instant::now();
+        let found = shared.search().await;
+        *seen = Some(Seen {
+            began,
+            ended: Instant::now(),
+            found: found.clone(),
+        });
+        found
+    }
+}
+
+impl Shared {
+    async fn search(&self) -> Result<(), Unavailable> {
+        // All at once, and heard in order: one that is silent does not use up the time of the others.
+        let probes: Vec<_> = self
+            .servers
+            .iter()
+            .map(|server| tokio::spawn(server.clone().probe()))
+            .collect();
+        let (mut failed, mut readable) = (Vec::new(), None);
+        for (server, probe) in self.servers.iter().zip(probes) {
+            let outage = match probe.await.unwrap_or(Err(Outage::Silent)) {
+                Ok((options, None)) => {
+                    self.turn_to(server, options, false);
+                    return Ok(());
+                }
+                Ok((options, Some(why))) => {
+                    readable.get_or_insert((server, options));
+                    Outage::ReadOnly(why)
+                }
+                Err(outage) => outage,
+            };
+            failed.push((server.name.clone(), outage));
+        }
+        if let Some((server, options)) = readable {
+            self.turn_to(server, options, true);
+        } else if let Err(error) = self.url.check_files() {
+            for (_, outage) in &mut failed {
+                *outage = Outage::Files(error.to_string());
+            }
+        }
+        Err(Unavailable::of(failed))
+    }
+
+    fn turn_to(&self, server: &Server, options: PgConnectOptions, is_read_only: bool) {
+        if self.route.turn(Way::of(server, &options), is_read_only) {
+            self.pool.set_connect_options(options);
+            tracing::info!(
+                server = server.name,
+                is_read_only,
+                "the database is this server"
+            );
+        }
+    }
+}
+
+/// A connection, with or without a transaction around all that it is used for.
+pub(crate) enum Connection {
+    Session(PoolConnection<Postgres>),
+    Transaction(Transaction<'static, Postgres>),
+}
+
+impl Connection {
+    /// Keeps what was written.
+    pub(crate) async fn finish(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Session(_) => Ok(()),
+            Self::Transaction(transaction) => transaction.commit().await,
+        }
+    }
+}
+
+impl Deref for Connection {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        match self {
+            Self::Session(connection) => connection,
+            Self::Transaction(transaction) => transaction,
+        }
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Session(connection) => connection,
+            Self::Transaction(transaction) => transaction,
+        }
+    }
+}
+
+/// A statement of its own, as with sqlx's pool.
+impl<'p> Executor<'p> for &'p Connections {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let rows = async move {
+            let mut connection = self.acquire().await?;
+            let rows: Vec<_> = connection.fetch_many(query).try_collect().await?;
+            connection.finish().await?;
+            Ok::<_, sqlx::Error>(stream::iter(rows).map(Ok))
+        };
+        stream::once(rows).try_flatten().boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        Box::pin(async move {
+            let mut connection = self.acquire().await?;
+            let row = connection.fetch_optional(query).await?;
+            connection.finish().await?;
+            Ok(row)
+        })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(async move { self.acquire().await?.prepare_with(sql, parameters).await })
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(async move { self.acquire().await?.describe(sql).await })
+    }
+}
+
+/// In sqlx's error, which is all that a statement may return.
+fn carried(unavailable: Unavailable) -> sqlx::Error {
+    sqlx::Error::AnyDriverError(Box::new(unavailable))
+}
+
+#[cfg(test)]
+mod tests;
