@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use io_autotune_catalogue::{LiveCatalogue, LiveRules, canonical_name};
 use io_autotune_protocol::credentials::Credentials;
-use io_autotune_store::{Store, StoreError, StoreOptions};
+use io_autotune_store::{Store, StoreOptions};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
@@ -46,8 +46,8 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     /// The store that nodes and the service's own work use.
-    pub(crate) fn open_store(config: &Config) -> Result<Store, StoreError> {
-        Store::open(&config.database.url, options(config))
+    pub(crate) fn open_store(config: &Config) -> Store {
+        Store::of(config.database.url.clone(), options(config))
     }
 
     /// Puts a service together. `store` is the one of [`open_store`](Self::open_store), and
@@ -99,14 +99,14 @@ impl Assembly {
             clock: Arc::new(SystemClock),
             draw: Arc::new(rand::random),
         };
-        let users_store = Store::open(
-            &config.database.url,
+        let users_store = Store::of(
+            config.database.url.clone(),
             StoreOptions {
                 connections: config.database.user_connections,
                 statement_timeout: USERS_STATEMENT_TIMEOUT,
                 ..options(&config)
             },
-        )?;
+        );
         let users = Service {
             door: Door::Users,
             store: users_store.clone(),
@@ -174,6 +174,7 @@ fn options(config: &Config) -> StoreOptions {
         connections: config.database.connections,
         most_studies: config.users.studies,
         reads_sources: config.reads_sources(),
+        pooler: config.database.pooler,
         ..StoreOptions::default()
     }
 }

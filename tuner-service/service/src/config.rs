@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use io_autotune_catalogue::{Catalogue, CatalogueError, LookupError, RulesFileError};
-use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse, without_secrets};
+use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse};
 use io_autotune_engine::{PriorFrom, Settings, SettingsError};
 use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Addressed, Audience, Auth, Signer};
-use io_autotune_store::StoreError;
-use serde::{Deserialize, Serialize, Serializer};
+use io_autotune_store::{DatabaseUrl, Pooler, StoreError, UrlError};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::AccessConfig;
 use crate::api::ReportConfig;
@@ -80,14 +81,21 @@ impl ListenConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatabaseConfig {
-    /// Shown, and compared as shown, without secrets.
-    #[serde(serialize_with = "open")]
-    pub(crate) url: String,
+    /// Shown without its password.
+    pub(crate) url: DatabaseUrl,
     /// For nodes and the service itself.
-    #[serde(default = "DatabaseConfig::default_connections")]
+    #[serde(
+        default = "DatabaseConfig::default_connections",
+        deserialize_with = "connections"
+    )]
     pub(crate) connections: u32,
-    #[serde(default = "DatabaseConfig::default_user_connections")]
+    #[serde(
+        default = "DatabaseConfig::default_user_connections",
+        deserialize_with = "connections"
+    )]
     pub(crate) user_connections: u32,
+    #[serde(default)]
+    pub(crate) pooler: Pooler,
 }
 
 impl DatabaseConfig {
@@ -100,8 +108,15 @@ impl DatabaseConfig {
     }
 }
 
-fn open<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&without_secrets(url))
+/// A pool has one at least, and memory for all of them from the beginning.
+fn connections<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    const MOST: u32 = 1000;
+    match u32::deserialize(deserializer)? {
+        number @ 1..=MOST => Ok(number),
+        other => Err(D::Error::custom(format!(
+            "{other} connections cannot be: from 1 to {MOST}"
+        ))),
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -184,7 +199,16 @@ pub(crate) enum StartupError {
     DefaultAccelerator { name: String, problem: LookupError },
     #[error("[accelerators] otherwise: {name:?} cannot be chosen for a job: {problem}")]
     Otherwise { name: String, problem: String },
-    #[error("the database: {0}")]
+    #[error("[database] url: {0}")]
+    DatabaseFiles(#[from] UrlError),
+    #[error(
+        "{path}: [database] url sets options of a session, and with pooler = \"transaction\" there is none: set them \
+         for the role (`alter role ... set ...`)"
+    )]
+    OptionsOfNoSession { path: PathBuf },
+    #[error("--migrate: {0}")]
+    MigrateUrl(UrlError),
+    #[error("the database: {}", .0.with_remedy())]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -232,6 +256,11 @@ impl Config {
             path: path.to_owned(),
             source,
         })?;
+        if config.database.pooler == Pooler::Transaction && config.database.url.has_options() {
+            return Err(StartupError::OptionsOfNoSession {
+                path: path.to_owned(),
+            });
+        }
         config
             .users
             .validate()
@@ -426,6 +455,49 @@ mod tests {
             shown.contains("postgres://me:***@db/io_autotune?host="),
             "{shown}"
         );
+    }
+
+    /// Attack (service): The database's URL or what else `[database]` has cannot work.
+    /// Outcome: It is refused where the configuration is read, in its line, and no password is shown.
+    #[test]
+    fn a_database_that_cannot_be_reached_so_is_refused() {
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        let url = "url = \"postgres:///io_autotune?host=/var/run/postgresql&user=io-autotune\"";
+        let pooler = "pooler = \"none\"";
+        for (right, wrong, expected) in [
+            (url, "url = \"\"", "the URL is empty"),
+            (url, "url = \"host=db password=s3cret\"", "this is no URL"),
+            (url, "url = \"mysql:///x\"", "mysql:// is not PostgreSQL"),
+            (
+                url,
+                "url = \"postgres://me:s3cret@h/x?sslmode=verify_full\"",
+                "sslmode=verify_full cannot be",
+            ),
+            ("connections = 16 ", "connections = 0 ", "from 1 to 1000"),
+            (
+                "user_connections = 6 ",
+                "user_connections = 4294967295 ",
+                "from 1 to 1000",
+            ),
+            (pooler, "pooler = \"session\"", "unknown variant `session`"),
+            (
+                pooler,
+                "pooler = \"transaction\"",
+                "sets options of a session",
+            ),
+        ] {
+            let mut text = sample.replacen(right, wrong, 1);
+            assert_ne!(text, sample, "{right}");
+            if expected.starts_with("sets options") {
+                text = text.replacen("user=io-autotune", "options[work_mem]=1MB", 1);
+            }
+            std::fs::write(&path, text).unwrap();
+            let refused = Config::load(&path).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{wrong}: {refused}");
+            assert!(!refused.contains("s3cret"), "{refused}");
+        }
     }
 
     #[test]

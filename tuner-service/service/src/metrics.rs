@@ -79,6 +79,7 @@ pub(crate) struct Metrics {
     reloads: Family<Reloaded, Counter>,
     reload_refused: Gauge,
     database_up: Gauge,
+    database_writable: Gauge,
     studies: Family<Studies, Gauge>,
     findings: Family<Found, Gauge>,
     in_flight: Gauge,
@@ -106,6 +107,7 @@ impl Default for Metrics {
             reloads: Family::default(),
             reload_refused: Gauge::default(),
             database_up: Gauge::default(),
+            database_writable: Gauge::default(),
             studies: Family::default(),
             findings: Family::default(),
             in_flight: Gauge::default(),
@@ -152,6 +154,11 @@ impl Metrics {
             "database_up",
             "1 if the database answered when it was last asked",
             self.database_up.clone(),
+        );
+        all.register(
+            "database_writable",
+            "1 if the database took writes and had the schema when it was last asked",
+            self.database_writable.clone(),
         );
         all.register(
             "studies",
@@ -206,26 +213,20 @@ impl Metrics {
         {
             return text.clone();
         }
+        self.ask(store).await;
         if last.overview.is_none_or(|at| at.elapsed() >= OVERVIEW_AGE) {
             match store.overview().await {
                 Ok(overview) => {
-                    self.database_up.set(1);
                     self.show(overview);
                     last.overview = Some(Instant::now());
                 }
                 // It is asked again for the next text. The numbers of before stay.
                 Err(error) => {
-                    self.database_up.set(0);
                     tracing::warn!(%error, "the metrics of studies are old");
                 }
             }
         }
-        for (kind, count) in apart.counts() {
-            let kind = Kind {
-                kind: kind.as_str(),
-            };
-            self.set_apart.get_or_create(&kind).set(count);
-        }
+        self.show_apart(apart);
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &self.registry) {
             tracing::error!(%error, "the metrics cannot be written");
@@ -241,6 +242,17 @@ impl Metrics {
             };
             self.set_apart.get_or_create(&kind).set(count);
         }
+    }
+
+    /// Asks the database whether it can be worked with.
+    async fn ask(&self, store: &Store) {
+        let ready = store.ready().await;
+        if let Err(error) = &ready {
+            tracing::warn!(error = error.with_remedy(), "the service is not ready");
+        }
+        self.database_writable.set(i64::from(ready.is_ok()));
+        let is_up = ready.err().is_none_or(|error| error.is_answer());
+        self.database_up.set(i64::from(is_up));
     }
 
     fn show(&self, overview: Overview) {

@@ -10,7 +10,7 @@ use io_autotune_catalogue::{
 };
 use io_autotune_configuration::Origin;
 use io_autotune_console as console;
-use io_autotune_store::{Audit, Store, StoreOptions};
+use io_autotune_store::{Audit, DatabaseUrl, Store, StoreOptions};
 use nix::unistd::Uid;
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -204,11 +204,12 @@ fn users_runtime() -> std::io::Result<Runtime> {
 
 pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> {
     if let Some(url) = &arguments.migrate {
-        return Ok(Store::open(url, StoreOptions::default())?.migrate().await?);
+        return migrate(url).await;
     }
     // From the first moment on: without a handler it would end the service.
     let hangup = signal(SignalKind::hangup()).map_err(StartupError::Runtime)?;
     let config = Config::load(&arguments.config)?;
+    config.database.url.check_files()?;
     if arguments.check {
         return check(&config);
     }
@@ -222,7 +223,7 @@ pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), 
     if let Err(error) = config.can_be_chosen(&catalogue.current()) {
         tracing::error!(%error, "an accelerator is never chosen");
     }
-    let store = Assembly::open_store(&config)?;
+    let store = Assembly::open_store(&config);
     if arguments.assess {
         return Ok(assess::all(&store, &config.study).await?);
     }
@@ -240,6 +241,12 @@ pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), 
     };
     let assembly = Assembly::new(config, files, store, credentials)?;
     serve(assembly, hangup, users).await
+}
+
+async fn migrate(url: &str) -> Result<(), StartupError> {
+    let url: DatabaseUrl = url.parse().map_err(StartupError::MigrateUrl)?;
+    url.check_files().map_err(StartupError::MigrateUrl)?;
+    Ok(Store::of(url, StoreOptions::default()).migrate().await?)
 }
 
 async fn map_cluster(

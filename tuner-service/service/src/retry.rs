@@ -41,13 +41,15 @@ where
 mod tests {
     use std::cell::Cell;
 
+    use io_autotune_store::{Outage, Unavailable};
+
     use super::*;
 
     fn outage() -> StoreError {
-        let source = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-        StoreError::Database {
+        let lost = Outage::Lost("it was reset".to_owned());
+        StoreError::Unavailable {
             transaction: "start_run",
-            source: source.into(),
+            unavailable: Unavailable::met(lost),
         }
     }
 

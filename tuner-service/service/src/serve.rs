@@ -107,10 +107,11 @@ pub(crate) async fn migrated(store: &Store, clusters: &[String]) -> Result<bool,
         match prepare().await {
             Ok(()) => return Ok(true),
             Err(error) if error.is_outage() || error.is_for_the_owner() => {
-                let now = error.to_string();
+                let now = error.with_remedy();
                 if now != told {
-                    tracing::warn!(%error, "waiting for the database");
-                    supervisor::tell(&[NotifyState::Status("waiting for the database")]);
+                    tracing::warn!(error = now, "waiting for the database");
+                    let status = format!("waiting for the database: {error}");
+                    supervisor::tell(&[NotifyState::Status(&status)]);
                 }
                 told = now;
             }

@@ -71,8 +71,13 @@ async fn of(cluster: &Cluster) -> Vec<Check> {
 fn stored<T>(name: &str, found: Result<T, StoreError>, judge: impl FnOnce(T) -> Check) -> Check {
     match found {
         Ok(found) => judge(found),
-        Err(error) => Check::failed(name, error.to_string(), DATABASE),
+        Err(error) => failed(name, &error),
     }
+}
+
+fn failed(name: &str, error: &StoreError) -> Check {
+    let fix = error.remedy().unwrap_or_else(|| DATABASE.to_owned());
+    Check::failed(name, error.to_string(), fix)
 }
 
 /// What to do about a database that does not answer well.
@@ -84,6 +89,13 @@ async fn schema(service: &Service) -> Check {
         Ok(()) => stored(NAME, service.store.schema_version().await, |version| {
             Check::ok(NAME, format!("version {version}"))
         }),
+        // That the database takes no writes is said of the database itself.
+        Err(error) if error.is_answer() && error.remedy().is_some() => {
+            stored(NAME, service.store.schema_version().await, |version| {
+                Check::ok(NAME, format!("version {version}"))
+            })
+        }
+        Err(error) if error.remedy().is_some() => failed(NAME, &error),
         Err(error) => Check::failed(
             NAME,
             error.to_string(),
@@ -96,8 +108,12 @@ async fn schema(service: &Service) -> Check {
 const TESTED: &[i32] = &[15, 17, 18];
 
 async fn database(service: &Service) -> Check {
+    const NAME: &str = "database";
+    if let Err(error) = service.store.takes_writes().await {
+        return failed(NAME, &error);
+    }
     let found = service.store.database_facts().await;
-    stored("database", found, |facts| judge_database(&facts))
+    stored(NAME, found, |facts| judge_database(&facts))
 }
 
 fn judge_database(facts: &DatabaseFacts) -> Check {

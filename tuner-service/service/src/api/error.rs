@@ -9,7 +9,7 @@ use io_autotune_catalogue::LookupError;
 use io_autotune_engine::SpaceError;
 use io_autotune_protocol::bounds::OutOfBounds;
 use io_autotune_protocol::{ErrorBody, ErrorDetail, shown};
-use io_autotune_store::StoreError;
+use io_autotune_store::{Scarce, StoreError};
 
 use crate::quota::AskAgain;
 use crate::seldom::Seldom;
@@ -177,8 +177,19 @@ impl From<StoreError> for ApiError {
                 ),
             ),
             StoreError::Replayed { .. } => Self::replayed(),
-            StoreError::Busy { .. } | StoreError::Outdated { .. } => {
+            StoreError::Busy {
+                scarce: Scarce::Study,
+                ..
+            }
+            | StoreError::Outdated { .. } => {
                 Self::unavailable("busy", "the study is busy; ask again")
+            }
+            StoreError::Busy { .. } => Self::unavailable(
+                "busy",
+                "every connection to the database is busy; ask again",
+            ),
+            error if error.is_outage() && error.is_answer() => {
+                Self::unavailable("database", "the service's database takes no writes now")
             }
             StoreError::Invariant { .. } => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,

@@ -78,7 +78,7 @@ impl LastReadiness {
         }
         let problems: Vec<String> = match store.ready().await {
             Ok(()) => Vec::new(),
-            Err(error) => vec![error.to_string()],
+            Err(error) => vec![error.with_remedy()],
         };
         let readiness = Readiness {
             ready: problems.is_empty(),

@@ -313,10 +313,11 @@ async fn a_database_that_is_away_is_told_by_each_check_that_needs_it() {
         "runs in flight",
         "outcomes without a run",
     ] {
-        let (_, fix) = checks.failed(name);
+        let (detail, fix) = checks.failed(name);
+        assert!(detail.contains("refuses the role"), "{name}: {detail}");
         assert_eq!(
             fix,
-            "see whether PostgreSQL runs and [database] url of service.toml is right; the service's log says more",
+            "run deploy/sql/roles.sql in the database, and let pg_hba.conf admit the role from this host",
             "{name}"
         );
     }

@@ -202,7 +202,7 @@ impl TestService {
         let config = Config::load(path).unwrap_or_else(|error| panic!("{error}"));
         let catalogue = LiveCatalogue::open(&config.accelerators.directory).unwrap();
         let rules = LiveRules::open(config.applications.rules.as_deref()).unwrap();
-        let store = Assembly::open_store(&config).unwrap();
+        let store = Assembly::open_store(&config);
         store.serve_clusters(&config.slurm.names()).await.unwrap();
         let credentials = Arc::new(PlayedCredentials::of(SERVICE));
         let site = SiteFiles {

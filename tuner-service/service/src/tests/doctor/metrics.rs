@@ -159,10 +159,12 @@ async fn while_the_database_is_away_it_is_down_and_the_numbers_of_before_stay() 
     service.job(ALICE, "app=ocean").start(&service).await;
     let before = read(&service).await;
     assert_eq!(before["io_autotune_database_up"], 1.0);
+    assert_eq!(before["io_autotune_database_writable"], 1.0);
     assert_eq!(before["io_autotune_runs_in_flight"], 1.0);
     lose_database(&service).await;
     let away = read(&service).await;
     assert_eq!(away["io_autotune_database_up"], 0.0);
+    assert_eq!(away["io_autotune_database_writable"], 0.0);
     assert_eq!(away["io_autotune_runs_in_flight"], 1.0);
     give_database_back(&service).await;
     assert_eq!(read(&service).await["io_autotune_database_up"], 1.0);

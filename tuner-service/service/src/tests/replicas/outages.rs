@@ -98,7 +98,7 @@ async fn a_database_that_stays_read_only_is_an_outage_and_what_is_read_is_told()
     fails_over(&service).await;
     let reset = format!("/v1/studies/{study}/reset");
     let why = json!({"why": "a test"});
-    let told = "the service cannot reach its database";
+    let told = "the service's database takes no writes now";
     // Those of the users' door find out for themselves.
     service.user(ALICE).get("/v1/runs").await;
     for answer in [
