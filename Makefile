@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -91,7 +91,7 @@ test: lint build test-programs browser ## Run every test
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) && $(MAKE) $(SIDE_BY_SIDE) test-cluster test-soak || status=$$?; \
 	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
 
-FAST := test-rust test-unit test-store test-command
+FAST := test-rust test-unit test-store test-command test-database
 test-fast: build test-programs browser ## Run every test that needs no Slurm
 	@deploy/install-deps build cluster test report file-systems
 	@rm -rf $(TEST_TIMES)
@@ -127,6 +127,10 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 test-command: build $(VENV)/.installed ## The command against a real service whose nodes and Slurm are played, without Slurm
 	@deploy/install-deps cluster test
 	nice tests/with-postgres $(PYTEST) tests/command --numprocesses=2 --dist=loadfile
+
+test-database: build $(VENV)/.installed $(VENV_REPORT)/.installed ## A service on PostgreSQL with TLS, with a standby and over PgBouncer, all real, without Slurm
+	@deploy/install-deps cluster report test
+	nice $(PYTEST) tests/database --numprocesses=2 --dist=loadfile
 
 CLUSTERS ?= 4
 test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (4) side by side
@@ -188,7 +192,7 @@ test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
 test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster test accounting
 	@rm -rf $(NIGHTLY_TIMES)
-	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-command test-cluster test-slow test-array test-soak test-bench test-mutants \
+	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-soak test-bench test-mutants \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
 	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 

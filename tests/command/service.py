@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from clusters import STUDY_SETTINGS
-from day.asker import Asked, Asker
+from day.asker import Answer, Asked, Asker
 from devcluster import accounts, command, files, process, settings
 from devcluster.parts import tuner
 from devcluster.settings import Setting, to_toml
@@ -90,6 +90,16 @@ class Service:
 
     def _socket(self, door: str = "") -> Path:
         return self.place.paths.run / f"{self.name}{door}.sock"
+
+    def readiness(self) -> Json:
+        """Return what it says of whether it can serve."""
+        connection = http.client.HTTPConnection("io-autotuned", timeout=5.0)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(5.0)
+        with contextlib.closing(connection):
+            connection.sock.connect(str(self._socket()))
+            connection.request("GET", tuner.READY)
+            return json.loads(connection.getresponse().read())
 
     def _unready(self) -> str | None:
         connection = http.client.HTTPConnection("io-autotuned", timeout=5.0)
@@ -254,6 +264,16 @@ class Service:
         """Return the one study of an application, as a user is told of it."""
         (study,) = self.ask(user, "status", app)
         return study
+
+    def try_start(self, *jobs: Made) -> list[Answer]:
+        """Let the nodes of jobs ask for their starts, whatever comes of it."""
+        return self._asker.all(Asked("/v1/runs/start", job.start(), by=NODES) for job in jobs)
+
+    def try_finish(self, *ended: tuple[Made, Json, End]) -> list[Answer]:
+        """Let the nodes of jobs with these answers report, whatever comes of it."""
+        return self._asker.all(
+            Asked("/v1/runs/finish", job.finish(given, end), by=NODES) for job, given, end in ended
+        )
 
     def _sent(self, requests: Iterable[tuple[Made, str, Json]]) -> list[Json]:
         asked = [Asked(path, body, by=NODES) for _, path, body in requests]

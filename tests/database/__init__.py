@@ -1,0 +1,1 @@
+"""The service on PostgreSQL as sites have it: with TLS, over PgBouncer, with a standby."""
