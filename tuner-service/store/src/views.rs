@@ -465,11 +465,13 @@ impl Store {
         mut done: impl FnMut(i64, R),
     ) -> Result<(), StoreError> {
         const NAME: &str = "read_reports";
+        // One after the other: together they may be larger than memory.
+        let mut connection = self.pool.acquire().await.named(NAME)?;
         let mut rows = sqlx::query!(
             "select run_id, body from reports where run_id = any($1) order by run_id, id",
             run_ids
         )
-        .fetch(&self.pool);
+        .fetch(&mut *connection);
         let mut reading: Option<(i64, R)> = None;
         while let Some(row) = rows.try_next().await.named(NAME)? {
             let (mut run_id, mut reports) = reading.take().unwrap_or((row.run_id, R::default()));
@@ -483,6 +485,7 @@ impl Store {
         if let Some((run_id, reports)) = reading {
             done(run_id, reports);
         }
-        Ok(())
+        drop(rows);
+        connection.finish().await.named(NAME)
     }
 }
