@@ -69,6 +69,7 @@ async fn the_reports_role_reads_the_views_and_nothing_else() {
         "select * from _sqlx_migrations",
         "create table report.mine ()",
         "create temporary table mine ()",
+        "select lo_from_bytea(0, '\\x00')",
     ] {
         let error = connection.execute(statement).await.unwrap_err();
         let code = error.as_database_error().and_then(|error| error.code());

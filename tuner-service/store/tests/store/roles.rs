@@ -129,10 +129,15 @@ async fn the_services_role_works_and_can_do_nothing_else() {
         "delete from _sqlx_migrations",
         "call narrow_rights()",
         "insert into schema_needs values (99, false)",
+        "select lo_from_bytea(0, '\\x00')",
+        "select lo_create(0)",
+        "select lo_creat(-1)",
         r#"set role "io-autotune-migrate""#,
     ] {
         is_refused(&mut connection, statement).await;
     }
+    let limit = format!("select rolconnlimit::bigint from pg_roles where rolname = '{SERVICE}'");
+    assert_eq!(database.number(&limit).await, 256);
     connection.close().await.unwrap();
 }
 
