@@ -24,8 +24,9 @@ alter role "io-autotune" nosuperuser nocreatedb nocreaterole noreplication nobyp
 -- The service sets its own, which are shorter; these bound whoever else comes with its role.
 alter role "io-autotune" set statement_timeout = '60s';
 alter role "io-autotune" set lock_timeout = '10s';
--- For eight replicas of the default's pools: others of the server's connections stay free, whoever comes with its role.
-alter role "io-autotune" connection limit 256;
+-- Below PostgreSQL's default of 100 for all, so that others still connect, whoever comes with its role. Three replicas
+-- of the default's pools have room; say more for more of them.
+alter role "io-autotune" connection limit 80;
 alter role "io-autotune" set idle_in_transaction_session_timeout = '60s';
 
 -- What a role of an earlier release owns. What is owned right is left alone: to alter a table locks out the service.

@@ -288,8 +288,12 @@ impl Service {
             let last = orders.last().and_then(|order| order.order_id);
             let query = Query::default().with("after", last);
             let page: Vec<OrderSummary> = self.get(&format!("/v1/orders{query}")).await?;
-            let is_last = page.len() < ORDERS_PAGE as usize;
-            orders.extend(page);
+            // A service of before 0.4 has no pages: it answers all, each time.
+            let is_new = page.last().and_then(|order| order.order_id) > last;
+            let is_last = page.len() != ORDERS_PAGE as usize || !is_new;
+            if is_new {
+                orders.extend(page);
+            }
             if is_last {
                 return Ok(orders);
             }

@@ -484,7 +484,8 @@ pub(crate) fn names_on_nodes(run_dir: &Path) -> BTreeSet<String> {
 pub(crate) fn unreported(run_dir: &Path) -> Vec<JobDirectory> {
     let directories = below_nodes(run_dir).into_iter();
     directories
-        .map(|path| JobDirectory { path, found: None })
+        // As it is found now: another launch's may come to its place while this one is reported.
+        .filter_map(|path| JobDirectory::held(path).ok())
         .filter(|directory| directory.job_id().is_some() && directory.check().is_ok())
         .collect()
 }

@@ -29,13 +29,13 @@ pub(crate) fn keep(
     directory: Option<JobDirectory>,
     report: &FinishRequest,
 ) -> Result<PathBuf, DirectoryError> {
-    // slurmd was killed in the epilog and runs it again: the first report knows more.
-    if directory.is_none()
-        && let Some(path) = spool.waits(&report.job)
-    {
-        return Ok(path);
-    }
-    let path = spool.add(report)?;
+    // slurmd was killed in the epilog and runs it again, or its prolog ran twice, and what the first one has
+    // left comes to light: the report that waits knows more.
+    let knows_less = directory.as_ref().is_none_or(JobDirectory::is_taken);
+    let path = match spool.waits(&report.job).filter(|_| knows_less) {
+        Some(path) => path,
+        None => spool.add(report)?,
+    };
     // A second report of it changes nothing.
     if let Some(Err(error)) = directory.map(JobDirectory::remove) {
         say(&error.to_string());

@@ -105,13 +105,14 @@ pub(crate) fn changed_meanwhile(
         return noted.changed;
     }
     let start = directory.and_then(|directory| directory.read_start().ok());
+    let is_saved = settings::is_anything_changed(job, &places.spool_dir);
     let is_untouched = start
         .as_ref()
         .is_some_and(|start| start.is_complete && start.settings.is_none());
-    if is_untouched {
+    // What an earlier launch has changed, and nobody could put back, is in force in this one too.
+    if is_untouched && !is_saved {
         return None;
     }
-    let is_saved = settings::is_anything_changed(job, &places.spool_dir);
     let given = start.as_ref().and_then(|start| start.settings.as_ref());
     let changed = match (given, &start) {
         (Some(Outcome::InForce { values, levers, .. }), Some(start)) => ended.or_else(|| {

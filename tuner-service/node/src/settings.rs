@@ -24,7 +24,7 @@ use crate::output::say;
 use command::Running;
 use kernel::{Kernel, Target};
 use online::{Agent, Waiting, Wish};
-use saved::{Saved, SavedDirectory, Value};
+use saved::{LockError, Saved, SavedDirectory, Value};
 use stops::{Stop, Stops};
 
 /// What a hook gives to removing what a command has left; the timer has its deadline, and who
@@ -209,7 +209,8 @@ pub(crate) fn apply(
         let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
         let in_the_way = |error: DirectoryError| SettingsError::Refused(error.to_string());
         ensure_top_directory(spool).map_err(in_the_way)?;
-        let _locked = saved.lock().map_err(in_the_way)?;
+        let refused = |error: LockError| SettingsError::Refused(error.to_string());
+        let _locked = saved.lock().map_err(refused)?;
         if !saved.jobs().map_err(in_the_way)?.is_empty() {
             let why = "what an earlier job changed on this node could not be put back yet";
             return Err(SettingsError::Refused(why.into()));
@@ -404,10 +405,15 @@ fn restore_of(
         return;
     }
     let _locked = match saved.lock() {
-        Ok(locked) => locked,
-        Err(error) => {
+        Ok(locked) => Some(locked),
+        Err(LockError::Busy) => {
             let again = "settings are not put back now; the next prolog or epilog tries again";
-            return say(&format!("{error}: {again}"));
+            return say(&format!("{}: {again}", LockError::Busy));
+        }
+        // Where nobody can lock, nobody else holds it: to leave settings in force would be worse.
+        Err(error @ LockError::Cannot(_)) => {
+            say(&error.to_string());
+            None
         }
     };
     // Whoever had the lock may have put them back.

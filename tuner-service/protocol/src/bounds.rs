@@ -86,6 +86,15 @@ type Checked = Result<(), OutOfBounds>;
 pub trait Bounded {
     /// Errs with the first field that holds what it must not.
     fn check(&self) -> Checked;
+
+    /// Itself, with what is too long cut, where to refuse it would lose the rest.
+    #[must_use]
+    fn fitted(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
 }
 
 fn refused(field: &str, value: impl fmt::Debug, expected: &str) -> OutOfBounds {
@@ -504,6 +513,11 @@ fn measures(measures: &BTreeMap<String, f64>) -> Checked {
 }
 
 impl Bounded for FinishRequest {
+    /// A report that is refused is lost, and nodes of earlier releases cut nothing themselves.
+    fn fitted(self) -> Self {
+        self.cut()
+    }
+
     fn check(&self) -> Checked {
         let Self {
             job,

@@ -78,6 +78,8 @@ impl Kind {
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+/// How long what nobody tries again is told: longer than a round takes, and than a usual pause between sweeps.
+const FORGOTTEN: Duration = Duration::from_mins(15);
 /// How many `doctor` names.
 const NAMED: usize = 5;
 
@@ -146,7 +148,7 @@ impl Apart {
             }
             Err(error) if error.is_outage() => Err(error),
             // Somebody else is at it, and will be done soon.
-            Err(error @ (StoreError::Busy { .. } | StoreError::Outdated { .. })) => {
+            Err(error) if !error.is_of_the_data() => {
                 tracing::debug!(%work, %error, "it is busy");
                 Ok(())
             }
@@ -181,9 +183,23 @@ impl Apart {
         );
     }
 
+    /// Whether it has failed before.
+    pub(crate) fn has_failed(&self, work: &Work) -> bool {
+        self.waiting().contains_key(work)
+    }
+
+    /// All that is apart, without what nobody has tried again though it was time: another replica has done
+    /// it, or there is nothing to do any more.
+    fn current(&self) -> std::sync::MutexGuard<'_, BTreeMap<Work, Waiting>> {
+        let now = Instant::now();
+        let mut waiting = self.waiting();
+        waiting.retain(|_, waiting| now < waiting.next + FORGOTTEN);
+        waiting
+    }
+
     /// How many of each kind are apart.
     pub(crate) fn counts(&self) -> [(Kind, i64); Kind::ALL.len()] {
-        let waiting = self.waiting();
+        let waiting = self.current();
         Kind::ALL.map(|kind| {
             let of_kind = waiting.keys().filter(|work| work.kind() == kind);
             (kind, i64::try_from(of_kind.count()).unwrap_or(i64::MAX))
@@ -193,7 +209,7 @@ impl Apart {
     /// What `doctor` says.
     pub(crate) fn check(&self) -> Check {
         const NAME: &str = "set apart";
-        let waiting = self.waiting();
+        let waiting = self.current();
         if waiting.is_empty() {
             return Check::ok(NAME, "nothing: every sweep does all that there is to do");
         }
@@ -269,6 +285,9 @@ mod tests {
         );
         apart.note(Work::Run(7), Ok(())).unwrap();
         assert!(apart.is_due(&Work::Run(7)));
+        // Another replica has done it: nobody tries it again here.
+        tokio::time::advance(FIRST_PAUSE + FORGOTTEN).await;
+        assert_eq!(apart.counts().map(|(_, count)| count), [0; 4]);
     }
 
     #[test]

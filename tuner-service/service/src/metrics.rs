@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use io_autotune_store::{Overview, StartedRun, Store};
+use io_autotune_store::{Overview, StartedRun, Store, StoreError};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -249,6 +249,10 @@ impl Metrics {
         let ready = store.ready().await;
         if let Err(error) = &ready {
             tracing::warn!(error = error.with_remedy(), "the service is not ready");
+        }
+        // Users keep their own connections busy: that says nothing of the database.
+        if matches!(ready, Err(StoreError::Busy { .. })) {
+            return;
         }
         self.database_writable.set(i64::from(ready.is_ok()));
         let is_up = ready.err().is_none_or(|error| error.is_answer());

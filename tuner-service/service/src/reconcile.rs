@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::apart::{Apart, Work};
 use crate::assess;
@@ -78,6 +78,9 @@ impl ReconcileConfig {
         Duration::from_secs(self.lost_after_seconds)
     }
 }
+
+/// A round that takes longer waits for a server that is gone without a word.
+const LONGEST_ROUND: Duration = Duration::from_mins(30);
 
 /// Runs per round. The rest waits for the next.
 const RUNS_PER_ROUND: i64 = 5000;
@@ -147,9 +150,14 @@ impl Reconciliation {
 
     /// One round; `sweeping`: with what a sweep looks at. Logs what fails.
     pub(crate) async fn round(&mut self, sweeping: bool) {
-        if let Err(error) = self.reconciler.round(sweeping).await {
-            let cluster = &self.reconciler.cluster.sources.cluster;
-            tracing::warn!(cluster, %error, "reconciliation has to wait");
+        let cluster = &self.reconciler.cluster.sources.cluster;
+        match timeout(LONGEST_ROUND, self.reconciler.round(sweeping)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(cluster, %error, "reconciliation has to wait"),
+            Err(_) => tracing::error!(
+                cluster,
+                "a round of reconciliation does not end: another one begins"
+            ),
         }
         // Last: nothing waits for it.
         let Reconciler {
@@ -234,11 +242,15 @@ impl Reconciler {
         } else {
             runs
         };
-        let mut awaited = runs.into_iter().map(|run| {
+        let awaited = runs.into_iter().map(|run| {
             let asked = inquiry.asked(sources, &run);
             (run, asked)
         });
-        let mut batches = batches(&mut awaited).into_iter();
+        // What has failed is tried by itself: it may end badly for all that is judged with it.
+        let (failed, others): (Vec<_>, Vec<_>) =
+            awaited.partition(|(run, _)| self.apart.has_failed(&Work::Run(run.run_id)));
+        let failed = failed.into_iter().map(|run| vec![run]);
+        let mut batches = batches(&mut others.into_iter()).into_iter().chain(failed);
         let mut judging = JoinSet::new();
         let mut of_batches = HashMap::new();
         loop {
@@ -363,7 +375,13 @@ impl Reconciler {
             }
             match source.ask(&launches).await {
                 Ok(mut answer) => {
-                    answer.outcomes.retain(|outcome| self.is_an_end(outcome));
+                    answer.outcomes.retain_mut(|outcome| {
+                        let is_one = self.is_an_end(outcome);
+                        if !is_one {
+                            inquiry.refused.insert(outcome.job_id);
+                        }
+                        is_one
+                    });
                     if !answer.outcomes.is_empty() {
                         let recorded = self
                             .store
@@ -394,8 +412,12 @@ impl Reconciler {
     }
 
     /// Whether an end that Slurm tells is one that can be stored. What is none is set apart.
-    fn is_an_end(&self, outcome: &Outcome) -> bool {
+    fn is_an_end(&self, outcome: &mut Outcome) -> bool {
         let work = self.job(outcome.job_id);
+        // slurmctld's clock was set back meanwhile: the end is known, the start is not.
+        if outcome.started_at > outcome.ended_at && outcome.ended_at.is_some() {
+            outcome.started_at = None;
+        }
         match outcome.check() {
             Ok(()) => true,
             Err(problem) => {
@@ -649,6 +671,8 @@ fn told(answer: &Answer, launch: &Launch) -> bool {
 struct Inquiry {
     asked: HashSet<(u32, u32)>,
     alive: HashSet<u32>,
+    /// Jobs of which a source has told what cannot be.
+    refused: HashSet<u32>,
     /// A source did not answer.
     without_answer: bool,
     changes: bool,
@@ -663,6 +687,7 @@ impl Inquiry {
         } else if self.alive.contains(&run.job.job_id) {
             Asked::Alive
         } else if self.without_answer
+            || self.refused.contains(&run.job.job_id)
             || !self
                 .asked
                 .contains(&(run.job.job_id, run.job.restart_count))

@@ -164,7 +164,8 @@ impl Settings {
     /// Errs on the first setting that cannot be used, with the allowed values.
     pub fn validate(&self) -> Result<(), SettingsError> {
         whole("baseline_runs", self.baseline_runs, 2, 1000)?;
-        whole("baseline_lost_runs", self.baseline_lost_runs, 1, 100_000)?;
+        // Half of the cut runs that a study remembers of a parametrization: of a longer limit twice as many are tried.
+        whole("baseline_lost_runs", self.baseline_lost_runs, 1, 16)?;
         whole("design_points", self.design_points, 2, MAX_DESIGN_POINTS)?;
         whole("budget", self.budget, self.design_points, 100_000)?;
         whole("exploring", self.exploring, 1, 100_000)?;

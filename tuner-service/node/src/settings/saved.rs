@@ -18,6 +18,16 @@ use crate::files::{
 };
 use crate::job::name_on_node;
 
+/// Why settings are left to others for now.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LockError {
+    #[error("another helper is changing settings or putting them back")]
+    Busy,
+    /// Nobody can have this lock.
+    #[error("settings cannot be kept from other helpers: {0}")]
+    Cannot(DirectoryError),
+}
+
 /// How long a hook waits for another helper that changes settings or puts them back.
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -74,18 +84,16 @@ impl SavedDirectory {
     /// Keeps other helpers of this host from changing settings and what is saved of them, until the
     /// answer is dropped. Of two at once one would put back what the other is just changing, and remove
     /// the only word of how it was. Errs if another one takes longer.
-    pub(crate) fn lock(&self) -> Result<File, DirectoryError> {
+    pub(crate) fn lock(&self) -> Result<File, LockError> {
         let end = Instant::now() + LOCK_PATIENCE;
-        let directory = File::open(&self.spool).map_err(at(&self.spool))?;
+        let cannot = |error| LockError::Cannot(at(&self.spool)(error));
+        let directory = File::open(&self.spool).map_err(cannot)?;
         loop {
             match directory.try_lock() {
                 Ok(()) => return Ok(directory),
                 Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LOOK_AGAIN),
-                Err(TryLockError::WouldBlock) => {
-                    let busy = "another helper is changing settings or putting them back";
-                    return Err(at(&self.spool)(io::Error::other(busy)));
-                }
-                Err(TryLockError::Error(error)) => return Err(at(&self.spool)(error)),
+                Err(TryLockError::WouldBlock) => return Err(LockError::Busy),
+                Err(TryLockError::Error(error)) => return Err(cannot(error)),
             }
         }
     }

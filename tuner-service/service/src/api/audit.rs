@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 
 use super::checked::Checked;
 use super::deciding::Asker;
-use super::orders::{Given, may_end};
+use super::orders::{Given, has_room, may_end};
 use super::studies::{key_of, one_row, reason, renew};
 use super::{ApiError, Service};
 use crate::reader::Reader;
@@ -85,6 +85,10 @@ pub(super) async fn undo(
             study_id: entry.study_id,
         };
         may_end(asker.reader, asker.caller, &order)?;
+    }
+    // To undo an end is to order again.
+    if entry.detail.get("ended").is_some() {
+        has_room(&service, asker).await?;
     }
     let audit = Audit {
         uid: asker.caller.uid,

@@ -38,6 +38,7 @@ impl<S: Send + Sync, T: Bounded + DeserializeOwned> FromRequest<S> for Checked<J
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let Json(body) = Json::<T>::from_request(request, state).await?;
+        let body = body.fitted();
         body.check()?;
         Ok(Self(Json(body)))
     }

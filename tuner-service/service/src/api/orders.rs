@@ -237,7 +237,7 @@ pub(super) async fn end(
 
 /// Errs where a user has as many orders in force as a user may have. A site's admins give as many as the
 /// site needs.
-async fn has_room(service: &Service, asker: Asker) -> Result<(), ApiError> {
+pub(super) async fn has_room(service: &Service, asker: Asker) -> Result<(), ApiError> {
     let most = service.quotas.orders();
     if asker.reader == Reader::Admin || service.store.orders_by(asker.caller.uid).await? < most {
         return Ok(());

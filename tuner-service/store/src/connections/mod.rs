@@ -35,6 +35,9 @@ pub use url::{DatabaseUrl, UrlError};
 /// Longest wait for a row lock outside of a transaction.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long a connection that is given back may take to say that it lives.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Longest wait for a connection: a prolog has two seconds for everything.
 pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
 
@@ -153,6 +156,13 @@ impl Connections {
             .max_connections(session.connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .test_before_acquire(false)
+            // sqlx would wait for the answer of a server that is gone without a word, and keep the place.
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    let answered = timeout(RELEASE_TIMEOUT, sqlx::Connection::ping(connection)).await;
+                    Ok(answered.is_ok_and(|answer| answer.is_ok()))
+                })
+            })
             .before_acquire(move |connection, before| {
                 let route = Arc::clone(&tested);
                 Box::pin(async move {

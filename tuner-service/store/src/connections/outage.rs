@@ -40,6 +40,8 @@ pub enum Outage {
     Restarting(String),
     /// The connection ended.
     Lost(String),
+    /// It lacks room, memory or other means.
+    Exhausted(String),
     /// It answers and takes no writes.
     ReadOnly(ReadOnly),
     /// A pooler is in between that the configuration does not name.
@@ -88,6 +90,7 @@ impl fmt::Display for Outage {
             Self::NoDatabase(why) => write!(f, "lacks the database: {why}"),
             Self::Restarting(why) => write!(f, "is starting or stopping: {why}"),
             Self::Lost(why) => write!(f, "has ended the connection: {why}"),
+            Self::Exhausted(why) => write!(f, "lacks what it works with: {why}"),
             Self::ReadOnly(why) => why.fmt(f),
             Self::Pooler(why) => write!(f, "is behind a pooler: {why}"),
             Self::Other(why) => write!(f, "cannot be worked with: {why}"),
@@ -137,6 +140,9 @@ impl Outage {
             }
             Self::NoDatabase(_) => {
                 "correct the database in [database] url of service.toml, or make it (docs/install.md, \"Database\")"
+            }
+            Self::Exhausted(_) => {
+                "see whether the disk of the database is full, or its memory is used up"
             }
             Self::Restarting(_) | Self::Lost(_) => {
                 "none, if it comes back; else see PostgreSQL's log"
@@ -212,6 +218,8 @@ impl Outage {
             "25006" => Self::ReadOnly(ReadOnly::Unknown),
             code if code.starts_with("57P") => Self::Restarting(text),
             code if code.starts_with("08") => Self::Lost(text),
+            // No room, no memory, an error of the disk.
+            code if code.starts_with("53") || code.starts_with("58") => Self::Exhausted(text),
             _ => return None,
         })
     }

@@ -4,6 +4,7 @@
 //! certificates when it connects. So the URL is read here, as libpq reads it, and whatever could not work
 //! is refused when the configuration is read.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -255,7 +256,7 @@ impl FromStr for DatabaseUrl {
             None => (before, None),
         };
         // Whatever comes behind it would be shown: it may be the rest of a password.
-        if !authority.contains('@') && rest[authority.len()..].contains('@') {
+        if rest[authority.len()..].contains('@') {
             return Err(UrlError::Encoding(
                 "a / or ? in the password, or an @ in a parameter,",
             ));
@@ -409,6 +410,12 @@ impl DatabaseUrl {
     fn is_protected_as_said(&self) -> Result<(), UrlError> {
         match (self.encryption.and_then(PgMode::verifies), &self.root) {
             (Some(mode), None) => Err(UrlError::NoRoot(mode)),
+            // libpq would verify, and this service would believe whoever answers.
+            (None, Some(Root::File(path))) => Err(UrlError::Value {
+                parameter: "sslrootcert",
+                value: path.display().to_string(),
+                expected: "nothing is verified by it without sslmode=verify-full or verify-ca",
+            }),
             // As libpq has it: anybody gets a certificate of such an authority for some name.
             (mode, Some(Root::System)) if mode != Some("verify-full") => Err(UrlError::Value {
                 parameter: "sslrootcert",
@@ -417,6 +424,23 @@ impl DatabaseUrl {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Errs where the name of the host is not looked at, and not this file alone says who is believed: the
+    /// authorities that this host trusts certify anybody for some name.
+    fn is_trusted_alone(
+        &self,
+        path: &Path,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<(), UrlError> {
+        let is_alone = variable("SSL_CERT_FILE").is_some_and(|file| Path::new(&file) == path)
+            && variable("SSL_CERT_DIR").is_none();
+        if self.encryption.and_then(PgMode::verifies) == Some("verify-ca") && !is_alone {
+            let problem = "with verify-ca the authorities that this host trusts would be believed as well, whatever \
+                           host they certify: use sslmode=verify-full, or set SSL_CERT_FILE to this file in the unit";
+            return Err(unusable("sslrootcert", path, problem));
+        }
+        Ok(())
     }
 
     /// Whether the files of certificates and keys can be read, and are what they are said to be. A service that
@@ -430,6 +454,7 @@ impl DatabaseUrl {
                     .add(certificate)
                     .map_err(|error| unusable(PARAMETER, path, error))?;
             }
+            self.is_trusted_alone(path, |name| std::env::var_os(name))?;
         }
         let Some(client) = &self.client else {
             return Ok(());

@@ -137,7 +137,7 @@ async fn the_services_role_works_and_can_do_nothing_else() {
         is_refused(&mut connection, statement).await;
     }
     let limit = format!("select rolconnlimit::bigint from pg_roles where rolname = '{SERVICE}'");
-    assert_eq!(database.number(&limit).await, 256);
+    assert_eq!(database.number(&limit).await, 80);
     connection.close().await.unwrap();
 }
 
