@@ -49,7 +49,10 @@ def test_what_cannot_start_does_not_pass(
             ("postgres://me:s3cret@h/db?sslmode=verify_full", "it is disable, allow, prefer"),
             ("postgres://me:s3cret@h/db?sslmod=require", "is unknown: the service knows"),
             ("postgres://h/db?sslmode=verify-full", "needs sslrootcert"),
-            ("postgres://me:s3cret@h/db?sslrootcert=/none.pem", "sslrootcert=/none.pem: No such"),
+            (
+                "postgres://me:s3cret@h/db?sslmode=verify-full&sslrootcert=/none.pem",
+                "sslrootcert=/none.pem: No such",
+            ),
         ):
             done = checked(where, served_toml, f'url = "{url}"', root)
             assert done.returncode == 1, url

@@ -204,6 +204,7 @@ fn no_password_is_shown() {
     }
     for text in [
         "postgres://me:1/s3cret@h/db",
+        "postgres://me:1@2/s3cret@h/db",
         "postgres://me:1?s3cret@h/db",
         "postgres://me:s3cret@h:port/db",
         "host=h password=s3cret",
@@ -231,14 +232,17 @@ fn files_that_cannot_be_used_are_found_before_a_connection_is_made() {
     );
     for (parameters, expected) in [
         (
-            "sslrootcert=/none.pem".to_owned(),
+            "sslmode=verify-full&sslrootcert=/none.pem".to_owned(),
             "sslrootcert=/none.pem: No such file",
         ),
         (
-            format!("sslrootcert={empty}"),
+            format!("sslmode=verify-full&sslrootcert={empty}"),
             "there is no certificate in it",
         ),
-        (format!("sslrootcert={broken}"), "broken.pem: "),
+        (
+            format!("sslmode=verify-full&sslrootcert={broken}"),
+            "broken.pem: ",
+        ),
         (
             format!("sslcert={empty}&sslkey={empty}"),
             "there is no certificate in it",
