@@ -16,6 +16,7 @@ mod pool;
 
 use std::str::FromStr;
 use std::sync::Arc;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -24,11 +25,13 @@ use tokio::sync::Mutex;
 
 use pool::{Kind, Lease};
 
+type Kept = Option<(ThreadId, PgConnection)>;
+
 /// A database that one test has to itself, until its last clone is dropped, however the test ends.
 #[derive(Clone, Debug)]
 pub struct Database {
     options: PgConnectOptions,
-    connection: Arc<Mutex<Option<PgConnection>>>,
+    connection: Arc<Mutex<Kept>>,
     _lease: Arc<Lease>,
 }
 
@@ -103,25 +106,19 @@ impl Database {
         executed.unwrap();
     }
 
-    /// The same database, for another runtime: a connection works in the one that made it.
-    #[must_use]
-    pub fn elsewhere(&self) -> Self {
-        Self {
-            connection: Arc::default(),
-            ..self.clone()
-        }
-    }
-
-    /// The connection that the test's statements share: to make one takes longer than most statements.
-    async fn kept<'a>(&self, kept: &'a mut Option<PgConnection>) -> &'a mut PgConnection {
+    /// The connection that a thread's statements share: to make one takes longer than most statements. It
+    /// works in the runtime that made it, and another thread may have another runtime.
+    async fn kept<'a>(&self, kept: &'a mut Kept) -> &'a mut PgConnection {
+        let thread = std::thread::current().id();
         let lives = match kept {
-            Some(connection) => connection.ping().await.is_ok(),
-            None => false,
+            Some((of, connection)) if *of == thread => connection.ping().await.is_ok(),
+            _ => false,
         };
         if !lives {
-            *kept = Some(self.connect().await);
+            *kept = Some((thread, self.connect().await));
         }
-        kept.as_mut().unwrap()
+        let (_, connection) = kept.as_mut().unwrap();
+        connection
     }
 
     /// Carries out statements in a transaction that keeps what they lock until it is

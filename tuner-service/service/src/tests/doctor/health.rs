@@ -99,7 +99,7 @@ async fn the_database_is_asked_once_a_second_whether_it_is_ready() {
     assert_eq!(ready(&service).await.0, 200);
     tokio::time::pause();
     // By another runtime: while this one waited, its time would go on.
-    let database = service.database.elsewhere();
+    let database = service.database.clone();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -32,7 +32,7 @@ const RETRIED: &str = "the database is asked again";
 
 /// Lets the database be written to when the service is about to ask it for the second time.
 fn ends_before_the_second_attempt(log: &Log, service: &TestService) {
-    let database = service.database.elsewhere();
+    let database = service.database.clone();
     log.at(RETRIED, move || {
         // A retry begins within a time, of which this takes nothing.
         tokio::time::pause();
