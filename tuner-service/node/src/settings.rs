@@ -1374,6 +1374,26 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_that_lies_deeper_is_gone_only_if_its_file_is() {
+        let lustre = Lustre::mounted("ff9a");
+        let file = lustre
+            .root
+            .path()
+            .join("sys/fs/lustre/ldlm/namespaces/l-OST0000/lru_max_age");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "3900000\n").unwrap();
+        fs::write(lustre.root.path().join("lctl"), "#!/bin/sh\nexit 2\n").unwrap();
+        let kernel = Kernel::new(&lustre.config.settings);
+        let target = Target::Lctl {
+            name: "ldlm.namespaces.l-OST0000.lru_max_age".into(),
+        };
+        let kind = || kernel.read(&target).unwrap_err().kind();
+        assert_eq!(kind(), io::ErrorKind::InvalidInput);
+        fs::remove_file(file).unwrap();
+        assert_eq!(kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
     fn what_another_boot_had_is_not_put_back() {
         let place = place();
         apply_in(&mut place.mortal(1000), JOB, "boot", &asked(&place)).unwrap();

@@ -273,11 +273,12 @@ impl Kernel {
     /// Whether no version of Lustre's client has a file of this parameter here.
     fn is_gone(&self, target: &Target) -> bool {
         let label = target.label();
-        let parts = match parts_of_device(&label) {
-            Some(parts) => parts.to_vec(),
-            None => label.split('.').collect(),
-        };
-        self.lustre_file(&parts).is_none()
+        // A device's name may have dots, and a parameter may lie deeper than in a device's directory, as
+        // ldlm.namespaces.NAME.lru_max_age does.
+        let of_device = parts_of_device(&label).map(|parts| parts.to_vec());
+        let deeper: Vec<&str> = label.split('.').collect();
+        let mut places = of_device.into_iter().chain([deeper]);
+        places.all(|parts| self.lustre_file(&parts).is_none())
     }
 
     /// What lctl prints. `InvalidInput`: it has come to an end by itself, and has not done it.
