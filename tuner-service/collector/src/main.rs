@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, Parser};
 use io_autotune_configuration::{Origin, Shown};
 use io_autotune_console::{self as console, say};
 use io_autotune_protocol::{
@@ -98,13 +98,9 @@ fn is_about_content(error: &ClientError) -> bool {
 
 fn main() -> ExitCode {
     console::survive_file_size_limit();
-    let matches = match console::matches(Arguments::command()) {
-        Ok(matches) => matches,
+    let (arguments, matches) = match console::arguments::<Arguments>() {
+        Ok(read) => read,
         Err(status) => return status,
-    };
-    let arguments = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments,
-        Err(error) => return console::answer(&error),
     };
     if arguments.print_config {
         return match shown(&arguments, &matches) {
@@ -229,6 +225,8 @@ async fn pass(collector: &mut Collector, service: &Remote) -> Result<(), PassErr
 
 #[cfg(test)]
 mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
     use super::*;
 
     #[test]

@@ -9,7 +9,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Parser};
 use nix::sys::signal::{SigSet, Signal};
 
 /// What was asked for is not where it was to be written.
@@ -27,14 +27,16 @@ pub fn survive_file_size_limit() {
     let _ = signals.thread_block();
 }
 
-/// Reads the command line. Where it is wrong, or asks for help or the version, that is said, and the
-/// answer is the process's exit code.
+/// Reads the command line, and what of it was given where. Where it is wrong, or asks for help or the
+/// version, that is said, and the answer is the process's exit code.
 ///
 /// # Errors
 ///
 /// The exit code of a process that has nothing more to do.
-pub fn matches(command: Command) -> Result<ArgMatches, ExitCode> {
-    command.try_get_matches().map_err(|error| answer(&error))
+pub fn arguments<A: Parser>() -> Result<(A, ArgMatches), ExitCode> {
+    let matches = A::command().try_get_matches();
+    let read = matches.and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
+    read.map_err(|error| answer(&error))
 }
 
 /// Says what is wrong with a command line, or prints the help that it asks for; returns the exit code.
@@ -92,6 +94,8 @@ pub fn say(line: &str) {
 
 #[cfg(test)]
 mod tests {
+    use clap::Command;
+
     use super::*;
 
     #[test]

@@ -42,7 +42,6 @@ mod written;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{CommandFactory, FromArgMatches};
 use io_autotune_configuration::Origin;
 use io_autotune_console as console;
 use io_autotune_protocol::{block_on, read_answer};
@@ -56,13 +55,9 @@ use crate::print_config::print_config;
 pub fn run() -> ExitCode {
     let began = Instant::now();
     console::survive_file_size_limit();
-    let matches = match console::matches(Arguments::command()) {
-        Ok(matches) => matches,
+    let (arguments, matches) = match console::arguments::<Arguments>() {
+        Ok(read) => read,
         Err(status) => return status,
-    };
-    let arguments = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments,
-        Err(error) => return console::answer(&error),
     };
     match &arguments.command {
         Command::Part(Part::ReadAnswer) => console::ended(read_answer()),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, Parser};
 use io_autotune_catalogue::{
     Catalogue, LiveCatalogue, LiveRules, RulesFileError, in_file, left_out,
 };
@@ -59,13 +59,9 @@ pub(crate) struct Arguments {
 #[must_use]
 pub fn run() -> ExitCode {
     console::survive_file_size_limit();
-    let matches = match console::matches(Arguments::command()) {
-        Ok(matches) => matches,
+    let (arguments, matches) = match console::arguments::<Arguments>() {
+        Ok(read) => read,
         Err(status) => return status,
-    };
-    let arguments = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments,
-        Err(error) => return console::answer(&error),
     };
     if arguments.print_openapi {
         return print_openapi();
