@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use io_autotune_protocol::bounds::Bounded;
 use io_autotune_protocol::{EpilogOutcome, FinishRequest};
 
 use crate::agent::journal;
@@ -135,7 +136,7 @@ pub(crate) fn report(
         epilog,
         measures,
     }
-    .cut())
+    .fitted())
 }
 
 #[cfg(test)]

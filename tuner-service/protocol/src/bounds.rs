@@ -513,9 +513,35 @@ fn measures(measures: &BTreeMap<String, f64>) -> Checked {
 }
 
 impl Bounded for FinishRequest {
-    /// A report that is refused is lost, and nodes of earlier releases cut nothing themselves.
-    fn fitted(self) -> Self {
-        self.cut()
+    /// A report that is refused is lost: what its node found to be too long is cut, by the node itself, and
+    /// here for nodes of earlier releases.
+    fn fitted(mut self) -> Self {
+        if let Some(why) = &mut self.start_failure {
+            cut(why);
+        }
+        match &mut self.applied {
+            Applied::Incomplete { detail } => cut(detail),
+            Applied::User { variables } => {
+                variables.truncate(ENTRIES);
+                variables.iter_mut().for_each(cut);
+            }
+            Applied::Default | Applied::Parametrization { .. } => {}
+        }
+        self.steps.truncate(STEPS);
+        self.observed.truncate(ENTRIES);
+        for one in &mut self.observed {
+            let texts = [&mut one.parameter, &mut one.name, &mut one.in_force];
+            texts.into_iter().chain(&mut one.asked).for_each(cut);
+        }
+        let in_force = std::mem::take(&mut self.in_force).into_iter().take(ENTRIES);
+        self.in_force = in_force
+            .map(|(mut name, mut value)| {
+                cut(&mut name);
+                cut(&mut value);
+                (name, value)
+            })
+            .collect();
+        self
     }
 
     fn check(&self) -> Checked {
@@ -802,39 +828,6 @@ impl Bounded for ImportRequest {
     }
 }
 
-impl FinishRequest {
-    /// The report, with what its node found to be too long cut: a report that is refused would be lost.
-    #[must_use]
-    pub fn cut(mut self) -> Self {
-        if let Some(why) = &mut self.start_failure {
-            cut(why);
-        }
-        match &mut self.applied {
-            Applied::Incomplete { detail } => cut(detail),
-            Applied::User { variables } => {
-                variables.truncate(ENTRIES);
-                variables.iter_mut().for_each(cut);
-            }
-            Applied::Default | Applied::Parametrization { .. } => {}
-        }
-        self.steps.truncate(STEPS);
-        self.observed.truncate(ENTRIES);
-        for one in &mut self.observed {
-            let texts = [&mut one.parameter, &mut one.name, &mut one.in_force];
-            texts.into_iter().chain(&mut one.asked).for_each(cut);
-        }
-        let in_force = std::mem::take(&mut self.in_force).into_iter().take(ENTRIES);
-        self.in_force = in_force
-            .map(|(mut name, mut value)| {
-                cut(&mut name);
-                cut(&mut value);
-                (name, value)
-            })
-            .collect();
-        self
-    }
-}
-
 fn cut(text: &mut String) {
     text.truncate(text.floor_char_boundary(TEXT_BYTES));
     if text.contains('\0') {
@@ -914,7 +907,7 @@ mod tests {
             report.in_force.insert(number.to_string(), "1".into());
             report.observed.push(report.observed[0].clone());
         }
-        let report = report.cut();
+        let report = report.fitted();
         assert_eq!(report.check(), Ok(()));
         let cut = report.start_failure.unwrap();
         assert!(
@@ -928,7 +921,7 @@ mod tests {
             applied: users,
             ..report
         };
-        assert_eq!(report.cut().check(), Ok(()));
+        assert_eq!(report.fitted().check(), Ok(()));
     }
 
     fn outcome() -> Outcome {
