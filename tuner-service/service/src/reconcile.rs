@@ -246,6 +246,12 @@ impl Reconciler {
             let asked = inquiry.asked(sources, &run);
             (run, asked)
         });
+        self.judge_all(awaited).await;
+        Ok(())
+    }
+
+    /// Judges runs, those of an epoch together, and some epochs beside each other.
+    async fn judge_all(self: &Arc<Self>, awaited: impl Iterator<Item = (AwaitedRun, Asked)>) {
         // What has failed is tried by itself: it may end badly for all that is judged with it.
         let (failed, others): (Vec<_>, Vec<_>) =
             awaited.partition(|(run, _)| self.apart.has_failed(&Work::Run(run.run_id)));
@@ -273,7 +279,6 @@ impl Reconciler {
                 None => break,
             }
         }
-        Ok(())
     }
 
     /// What is of no cluster, each step by itself.

@@ -150,32 +150,30 @@ impl Keeper {
     async fn create(&mut self, how: &str) -> String {
         let name = new_name();
         // A process that was killed may have left one of this name.
-        self.run(format!("drop database if exists {name} with (force)"))
-            .await;
+        self.drop(&name).await;
         self.run(format!("create database {name} {how}")).await;
         name
     }
 
     async fn release(&mut self, kind: Kind, name: String) {
-        if kind != Kind::Empty {
-            // What the test has left running cannot write any more: it knows neither the new name, nor has it
-            // a connection.
-            let renamed = new_name();
-            self.run(format!("alter database {name} allow_connections false"))
-                .await;
-            self.run(CLOSED.replace("NAME", &name)).await;
-            self.run(format!("alter database {name} rename to {renamed}"))
-                .await;
-            self.run(format!("alter database {renamed} allow_connections true"))
-                .await;
-            if self.is_as_new(kind, &renamed).await {
-                self.free.push((kind, renamed));
-                return;
-            }
-            self.drop(&renamed).await;
-            return;
+        if kind == Kind::Empty {
+            return self.drop(&name).await;
         }
-        self.drop(&name).await;
+        // What the test has left running cannot write any more: it knows neither the new name, nor has it
+        // a connection.
+        let renamed = new_name();
+        self.run(format!("alter database {name} allow_connections false"))
+            .await;
+        self.run(CLOSED.replace("NAME", &name)).await;
+        self.run(format!("alter database {name} rename to {renamed}"))
+            .await;
+        self.run(format!("alter database {renamed} allow_connections true"))
+            .await;
+        if self.is_as_new(kind, &renamed).await {
+            self.free.push((kind, renamed));
+        } else {
+            self.drop(&renamed).await;
+        }
     }
 
     /// Whether it could be emptied. Not where the test has changed more than rows.
