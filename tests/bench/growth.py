@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
 from bench.lives import live
 from bench.place import Place, Service, in_turn, resident_bytes
@@ -19,62 +21,63 @@ the parts that warm it are more than it keeps copies of (`tuner-service/store/sr
 
 
 def figures(place: Place, rounds: int) -> list[Figure]:
-    """Measure a suggestion's time, and return the figures."""
-    medians: dict[str, list[float]] = {"few": [], "many": []}
-    with (
-        place.database("bench_few") as few,
-        place.database("bench_many") as many,
-        place.service(few) as small,
-        place.service(many) as large,
-    ):
-        _fill(place, small, FEW, 1)
-        _fill(place, large, MANY, STUDIES)
-        for side in in_turn(rounds, "few", "many"):
-            service = small if side == "few" else large
-            summary, _ = live(place, service, "load", STARTS, studies=1, clients=1)
-            medians[side].append(summary["starts"]["median"])
-    return [
-        Figure(
-            f"the time of a suggestion with {MANY} runs in the database, against {FEW}",
-            "ratio",
-            ratio_of_rounds(medians["many"], medians["few"]),
-            AIM,
-            f"medians of {STARTS} starts of one study of {FEW} runs,"
-            f" {mean_of_rounds(medians['many']).value:.2f} ms against"
-            f" {mean_of_rounds(medians['few']).value:.2f} ms, {rounds} rounds",
-        )
-    ]
+    """Measure a suggestion's time beside few runs and many, and return the figure."""
+    name = f"the time of a suggestion with {MANY} runs in the database, against {FEW}"
+    sides = {"few": (FEW, 1), "many": (MANY, STUDIES)}
+
+    def fill(service: Service, side: str) -> None:
+        _fill(place, service, *sides[side])
+
+    return [_compared(place, rounds, "bench", name, f"one study of {FEW} runs", fill)]
 
 
 def orders(place: Place, rounds: int) -> list[Figure]:
-    """Measure a suggestion's time beside ended orders of others, and return the figure."""
+    """Measure a suggestion's time beside few ended orders of others and many; return the figure."""
+    name = (
+        f"the time of a suggestion beside {MANY_ORDERS} ended orders of others,"
+        f" against {FEW_ORDERS}"
+    )
+    counts = {"few": FEW_ORDERS, "many": MANY_ORDERS}
+
+    def fill(service: Service, side: str) -> None:
+        live(place, service, "load", FEW, studies=1)
+        place.sql(service.database, _ORDERED.format(count=counts[side]))
+        place.sql(service.database, "vacuum analyze")
+
+    return [_compared(place, rounds, "bench_orders", name, "one study", fill)]
+
+
+def _compared(
+    place: Place,
+    rounds: int,
+    database: str,
+    name: str,
+    of: str,
+    fill: Callable[[Service, str], None],
+) -> Figure:
+    """Return the figure of starts on a database that has been filled with much, against little."""
     medians: dict[str, list[float]] = {"few": [], "many": []}
     with (
-        place.database("bench_few_orders") as few,
-        place.database("bench_many_orders") as many,
+        place.database(f"{database}_few") as few,
+        place.database(f"{database}_many") as many,
         place.service(few) as small,
         place.service(many) as large,
     ):
-        for service, count in [(small, FEW_ORDERS), (large, MANY_ORDERS)]:
-            live(place, service, "load", FEW, studies=1)
-            place.sql(service.database, _ORDERED.format(count=count))
-            place.sql(service.database, "vacuum analyze")
+        services = {"few": small, "many": large}
+        for side, service in services.items():
+            fill(service, side)
         for side in in_turn(rounds, "few", "many"):
-            service = small if side == "few" else large
-            summary, _ = live(place, service, "load", STARTS, studies=1, clients=1)
+            summary, _ = live(place, services[side], "load", STARTS, studies=1, clients=1)
             medians[side].append(summary["starts"]["median"])
-    return [
-        Figure(
-            f"the time of a suggestion beside {MANY_ORDERS} ended orders of others,"
-            f" against {FEW_ORDERS}",
-            "ratio",
-            ratio_of_rounds(medians["many"], medians["few"]),
-            AIM,
-            f"medians of {STARTS} starts of one study,"
-            f" {mean_of_rounds(medians['many']).value:.2f} ms against"
-            f" {mean_of_rounds(medians['few']).value:.2f} ms, {rounds} rounds",
-        )
-    ]
+    return Figure(
+        name,
+        "ratio",
+        ratio_of_rounds(medians["many"], medians["few"]),
+        AIM,
+        f"medians of {STARTS} starts of {of},"
+        f" {mean_of_rounds(medians['many']).value:.2f} ms against"
+        f" {mean_of_rounds(medians['few']).value:.2f} ms, {rounds} rounds",
+    )
 
 
 FEW_ORDERS, MANY_ORDERS = 10, 1_000_000

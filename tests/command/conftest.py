@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import KEPT_LOGS, WORKER, say, say_at_the_end
+from clusters import say_at_the_end
 
-from command.place import Place, place
+from command.place import Place, place_of_session
 from command.service import Service, service
 
 
@@ -23,13 +23,8 @@ def where(request: pytest.FixtureRequest) -> Iterator[Place]:
             " tests/with-postgres",
             returncode=pytest.ExitCode.USAGE_ERROR,
         )
-    with place() as made:
+    with place_of_session(request, "command") as made:
         yield made
-        kept = KEPT_LOGS / f"command{WORKER}"
-        shutil.rmtree(kept, ignore_errors=True)
-        if request.session.testsfailed:
-            shutil.copytree(made.paths.log, kept)
-            say(request.config, f"the services' logs are in {kept}")
 
 
 @pytest.fixture(scope="session")

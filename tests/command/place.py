@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from clusters import WORKER
+import pytest
+from clusters import KEPT_LOGS, WORKER, say
 from devcluster import accounts, command, files, process
 from devcluster.parts import munge, postgres
 from devcluster.paths import Paths
@@ -154,3 +155,15 @@ def place() -> Iterator[Place]:
         made.make()
         stack.enter_context(made.munged())
         yield made
+
+
+@contextmanager
+def place_of_session(request: pytest.FixtureRequest, name: str) -> Iterator[Place]:
+    """Make the place of a session's services; where a test has failed, their logs are kept."""
+    with place() as made:
+        yield made
+        kept = KEPT_LOGS / f"{name}{WORKER}"
+        shutil.rmtree(kept, ignore_errors=True)
+        if request.session.testsfailed:
+            shutil.copytree(made.paths.log, kept)
+            say(request.config, f"the services' logs are in {kept}")

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from clusters import KEPT_LOGS, WORKER, say, say_at_the_end
-from command.place import Place, PlayedSlurm, place
+from clusters import KEPT_LOGS, WORKER, say_at_the_end
+from command.place import Place, PlayedSlurm, place_of_session
 from command.service import More, Service
 
 from database.servers import Server, keep_logs
@@ -31,13 +31,8 @@ def where(request: pytest.FixtureRequest) -> Iterator[Place]:
     with pytest.MonkeyPatch.context() as patch:
         # Each test has servers of its own.
         patch.setenv("DATABASE_URL", "postgres:///none?host=/nonexistent")
-        with place() as made:
+        with place_of_session(request, "database") as made:
             yield made
-            kept = KEPT_LOGS / f"database{WORKER}"
-            shutil.rmtree(kept, ignore_errors=True)
-            if request.session.testsfailed:
-                shutil.copytree(made.paths.log, kept)
-                say(request.config, f"the services' logs are in {kept}")
 
 
 @pytest.fixture
