@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi rules fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -422,6 +422,9 @@ sqlx: ## Renew the committed descriptions of the store's queries
 promises: ## Renew docs/attacks.md and docs/never.md from the markers on the tests
 	python3 tests/promises.py
 
+rules: ## Renew the table of rules in docs/engine.md
+	cargo run --release --locked -p io-autotune-engine --example rules -- docs/engine.md
+
 openapi: build ## Renew docs/openapi.json
 	$(STAGE)/bin/io-autotuned --print-openapi > docs/openapi.json
 
@@ -465,7 +468,7 @@ test-install: $(CYCLONEDX) build $(VENV)/.installed $(VENV_PACKAGES)/.installed 
 	$(if $(SUITE),IO_AUTOTUNE_TEST_SUITES="$(SUITE)") $(PYTEST) tests/install --write-install $(INSTALL_ARGS)
 
 # Renews what is generated, so that a stale file makes the tree unclean.
-release-check: sqlx openapi report-schema promises ## Check that VERSION can be released: docs/releasing.md
+release-check: sqlx openapi rules report-schema promises ## Check that VERSION can be released: docs/releasing.md
 	python3 tests/release_check.py "$(VERSION)"
 
 clean: ## Remove what was built

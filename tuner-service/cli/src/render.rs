@@ -125,6 +125,12 @@ fn named(request: Option<&Request>) -> String {
     }
 }
 
+/// The rule that decided, as after what comes next in `status`; nothing where it is not known.
+fn rule(detail: &RunDetail) -> String {
+    let rule = detail.suggestion.get("rule").and_then(|rule| rule.as_str());
+    rule.map_or_else(String::new, |rule| format!(" [{rule}]"))
+}
+
 fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
     let run = &detail.run;
     let applied = match &run.applied {
@@ -168,7 +174,7 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         run.phase,
         told(run.role.map(|role| role.to_string())),
         told(run.parametrization.as_ref().map(ToString::to_string)),
-        because(run),
+        because(run) + &rule(detail),
         detail
             .decided_by
             .as_ref()

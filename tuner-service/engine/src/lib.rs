@@ -19,7 +19,7 @@ mod study;
 mod testing;
 
 pub use guards::members::{LEAST_MEMBERS, Member, Members};
-pub use guards::mixture::{is_observed, mixture};
+pub use guards::mixture::mixture;
 pub use guards::restriction::RestrictedSpace;
 pub use io_autotune_baselines::{
     alabed2021::{Alabed2021Multitask, Clusters},
@@ -30,10 +30,10 @@ pub use io_autotune_baselines::{
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Candidate, Changed, Choice, Chosen, Comparison, Condition,
     Constraint, DRIFT_RUNS, Domain, Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture,
-    Moments, NoHeadroom, ObservedValue, Outlook, Parameter, ParameterEffect, ParameterEffects,
-    Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError,
-    SettledRun, Space, SpaceError, Stopped, Suggestion, Tally, Tested, UnknownWord, UsedIf, Value,
-    carried, carried_parametrization,
+    Moments, Next, NoHeadroom, ObservedValue, Outlook, Parameter, ParameterEffect,
+    ParameterEffects, Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role,
+    Rule, SampleError, SettledRun, Space, SpaceError, Standing, Stopped, Suggestion, Tally, Tested,
+    UnknownWord, UsedIf, Value, carried, carried_parametrization,
 };
 pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined};
@@ -50,9 +50,13 @@ pub use settled::shared::SharedEvidence;
 pub use study::cleaned::Cleaned;
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
+pub use study::next::{next, phase};
 pub use study::proof::settings::ProofSettings;
 pub use study::recommend::Recommendation;
+pub use study::rules::with_rules_table;
 pub use study::settings::{MethodName, PriorFrom, Settings};
+pub use study::situation::{Decided, Situation};
+pub use study::steering::{KnownLimit, Steering, ToldBy};
 pub use study::stopping::elsewhere::chosen;
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;

@@ -9,6 +9,7 @@ use crate::settled::evidence::{Counts, JudgedRun};
 use crate::study::epoch::Epoch;
 use crate::study::recommend::Recommendation;
 use crate::study::settings::{MethodName, Settings};
+use crate::study::steering::{KnownLimit, Steering, ToldBy};
 
 pub(crate) use io_autotune_search::testing::*;
 
@@ -28,6 +29,27 @@ pub(crate) fn suggest(
     seed: u64,
 ) -> Suggestion {
     Epoch::new(space, settings, seed).suggest(history, pending)
+}
+
+impl Epoch<'_> {
+    /// [`Epoch::suggest`] for a job with this time limit in seconds, if it has one.
+    pub(crate) fn suggest_within(
+        &self,
+        history: &History,
+        pending: &[Pending],
+        limit: Option<f64>,
+    ) -> Suggestion {
+        let limit = limit.map(|limit| KnownLimit {
+            seconds: limit as u64,
+            told_by: ToldBy::Start,
+        });
+        let steering = Steering {
+            limit,
+            ..Steering::default()
+        };
+        let situation = self.situation(history, pending, &steering);
+        situation.decide().suggestion
+    }
 }
 
 pub(crate) fn recommend(

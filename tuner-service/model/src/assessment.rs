@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Objective;
+use crate::rule::Standing;
 use crate::space::Parametrization;
 
 /// The assessment of a study.
@@ -14,9 +15,10 @@ pub struct Assessment {
     pub epoch: i32,
     /// The gain of the parametrization that the epoch has chosen.
     pub gain: Gain,
-    /// The search pauses until that gain is proved.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_proving: bool,
+    /// Where the epoch stands: what decides on its next run. Absent of one that a version before 0.4
+    /// assessed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
     /// The effect of each comparison: one for an epoch.
     pub effects: Vec<Effect>,
     /// The findings of the epoch.
@@ -274,24 +276,6 @@ pub enum FindingKind {
     Other,
 }
 
-impl FindingKind {
-    /// What happens to a study's jobs instead of tuning; none where tuning goes on.
-    #[must_use]
-    pub fn instead_of_tuning(self) -> Option<&'static str> {
-        match self {
-            Self::Mixed => Some("observed: different work"),
-            Self::NothingToWin => Some("nothing to win"),
-            Self::Unreported => Some("waits: no run has told its objective"),
-            Self::Quarantine
-            | Self::Drift
-            | Self::Ineffective
-            | Self::ElapsedWorse
-            | Self::DefaultLost
-            | Self::Other => None,
-        }
-    }
-}
-
 /// A finding: what a person should know of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -341,6 +325,5 @@ mod tests {
             (found.kind, &*found.what),
             (FindingKind::Other, "It is so.")
         );
-        assert_eq!(found.kind.instead_of_tuning(), None);
     }
 }

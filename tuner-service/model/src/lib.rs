@@ -13,6 +13,7 @@ pub mod objective;
 pub mod overridden;
 pub mod reason;
 pub mod rows;
+pub mod rule;
 pub mod run;
 pub mod sluid;
 pub mod space;
@@ -40,6 +41,7 @@ pub use reason::{
     Acquisition, BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
 };
 pub use rows::{AuditLine, JobName, Outcome, Pin, Removed};
+pub use rule::{Headroom, LongerLimit, Next, Pause, Progress, Rule, Standing, Unknown};
 pub use run::{Phase, Role};
 pub use sluid::{NoSluid, Sluid};
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{
-    Assessment, Finding, Gain, JobName, Objective, Outcome, Parametrization, Phase, Pin, Removed,
-    Role, Sluid, Space,
+    Assessment, Finding, Gain, JobName, Next, Objective, Outcome, Parametrization, Phase, Pin,
+    Removed, Role, Sluid, Space,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -763,6 +763,9 @@ pub struct StudySummary {
     pub opened: OpenedSummary,
     /// The phase.
     pub phase: Phase,
+    /// What the next run gets, by which rule, and until when. Null from a service before 0.4.
+    #[serde(default)]
+    pub next: Option<Next>,
     /// The epoch's counted runs.
     pub counted: i64,
     /// The epoch's runs that ended and do not count.

@@ -78,6 +78,17 @@ impl ExpectedRegret {
         self.regret - self.forgiven >= self.ceiling * (1.0 - ROUNDING)
     }
 
+    /// After how many more runs than `runs` the budget suffices again, if the regret stays as it is.
+    pub fn runs_to_go(&self, settings: &RegretSettings, runs: u64) -> u64 {
+        let spent = self.regret - self.forgiven;
+        let suffices = (spent * (1.0 + ROUNDING) / settings.share).floor() + 1.0;
+        if suffices.is_finite() {
+            (suffices as u64).saturating_sub(runs)
+        } else {
+            u64::MAX
+        }
+    }
+
     /// After `runs` runs, those in flight included; 0 before a run of the default has counted.
     pub fn of(
         view: &Modelled<'_>,
@@ -133,6 +144,15 @@ pub fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     prediction.is_none_or(|(posterior, prediction)| {
         *point == view.default || may_regret(posterior, prediction)
     })
+}
+
+/// How many times as long as the default's the longest mean is; 1 if none is longer.
+pub fn worst_ratio(view: &View<'_>) -> f64 {
+    let Some(default) = view.default_known().mean() else {
+        return 1.0;
+    };
+    let means = view.iter().filter_map(|(_, known)| known.mean());
+    means.fold(1.0, |worst, mean| worst.max(mean / default))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::apart::{Apart, Work};
-use crate::decide::restricted_to_own;
+use crate::decide::{restricted_to_own, standing};
 
 /// Assesses studies whose verdicts are older than evidence. One that cannot be assessed is set apart.
 pub(crate) async fn overdue(
@@ -214,8 +214,8 @@ fn assessment(
     let cleaned = epoch.cleaned_estimates(restricted.history());
     Assessment {
         epoch: state.epoch,
+        standing: Some(standing(state, settings, gain.outlook())),
         gain,
-        is_proving: epoch.is_proving(restricted.history()),
         effects,
         findings: epoch.findings(restricted.history(), facts),
         objective: state.objective.clone(),

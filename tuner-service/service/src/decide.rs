@@ -1,13 +1,13 @@
-//! What a run gets: the engine's suggestion or an override.
+//! What a run gets: the engine's decision, and how it is delivered.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, Choice, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
-    Outlook, Parametrization, Pending, PriorFrom, Reason, Recommendation, RestrictedSpace, Role,
-    Settings, SharedSource, Space, Suggestion, SurrogateCache, is_observed, mixture,
+    Choice, Decided, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Outlook,
+    Parametrization, Pending, PriorFrom, Reason, Recommendation, RestrictedSpace, Role, Settings,
+    SharedSource, Space, Standing, Steering, Suggestion, SurrogateCache, mixture,
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::heard::{Heard, Hearing, heard};
-use crate::limits::{KnownLimit, TimeLimit, known_limit};
+use crate::limits::{TimeLimit, known_limit};
 use crate::surrogates::{self, SurrogateCaches};
 
 /// A recent state of a study, for starts that cannot wait for it.
@@ -57,67 +57,32 @@ pub(crate) struct Occasion<'a> {
     pub(crate) draw: f64,
 }
 
-/// What overrides the engine's suggestion, stored with the decision.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Overrides {
-    pub(crate) restart_count: u32,
-    /// The study was busy: nothing may be explored.
-    pub(crate) busy: bool,
-    pub(crate) observed: bool,
-    pub(crate) pin: Option<Parametrization>,
-    /// An admin accepted mixed work.
-    pub(crate) accepts_mixed: bool,
-    /// The job's time limit, if known: it may leave no headroom to explore.
-    pub(crate) limit: Option<KnownLimit>,
-    #[serde(default, alias = "unheeded")]
-    pub(crate) ineffective: Vec<IneffectiveParameter>,
-    /// The catalogue cannot deliver the choice: it has left the epoch's space.
-    pub(crate) undeliverable: bool,
-    /// An order: nothing is applied.
-    #[serde(default)]
-    pub(crate) off: bool,
-    /// An order: nothing is explored.
-    #[serde(default)]
-    pub(crate) frozen: bool,
-    /// Not an override: what decided on the accelerator, which the reason tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) choice: Option<Choice>,
+/// What steers the run of a start.
+fn steering(occasion: &Occasion<'_>, state: &StudyState) -> Steering {
+    let request = occasion.request;
+    Steering {
+        restart_count: occasion.restart_count,
+        busy: occasion.busy.is_some(),
+        observed: request.mode == Mode::Observe || request.note.is_some() || request.app.is_none(),
+        limit: known_limit(
+            occasion.start_limit,
+            occasion.listed_limit,
+            state.limit_seconds,
+        ),
+        choice: occasion.choice.cloned(),
+        ..ordered(state)
+    }
 }
 
-impl Overrides {
-    fn of(occasion: &Occasion<'_>, state: &StudyState) -> Self {
-        let request = occasion.request;
-        Self {
-            restart_count: occasion.restart_count,
-            busy: occasion.busy.is_some(),
-            observed: request.mode == Mode::Observe
-                || request.note.is_some()
-                || request.app.is_none(),
-            pin: state.pin.clone(),
-            accepts_mixed: state.accepts_mixed,
-            limit: known_limit(
-                occasion.start_limit,
-                occasion.listed_limit,
-                state.limit_seconds,
-            ),
-            ineffective: ineffective(state),
-            undeliverable: false,
-            off: state.ordered.off,
-            frozen: state.ordered.frozen,
-            choice: occasion.choice.cloned(),
-        }
-    }
-
-    fn bar_to_exploring(&self) -> Option<BestKnownBecause> {
-        if self.restart_count > 0 {
-            Some(BestKnownBecause::Restarted)
-        } else if self.busy {
-            Some(BestKnownBecause::Busy)
-        } else if self.frozen {
-            Some(BestKnownBecause::Frozen)
-        } else {
-            None
-        }
+/// What steers any run of a study.
+pub(crate) fn ordered(state: &StudyState) -> Steering {
+    Steering {
+        pin: state.pin.clone(),
+        accepts_mixed: state.accepts_mixed,
+        ineffective: ineffective(state),
+        off: state.ordered.off,
+        frozen: state.ordered.frozen,
+        ..Steering::default()
     }
 }
 
@@ -141,14 +106,14 @@ pub(crate) struct Inputs<'a> {
     pub(crate) inherited: &'a [Parametrization],
     /// It is another study's.
     pub(crate) is_warm_started: bool,
-    pub(crate) overrides: &'a Overrides,
+    pub(crate) steering: &'a Steering,
     /// The recommendation: a function of the other inputs, computed on demand.
     pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
     pub(crate) surrogates: &'a SurrogateCache,
 }
 
 /// What a run gets: a pure function of the inputs.
-pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
+pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
     let Inputs {
         space,
         history,
@@ -161,17 +126,16 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         outlook,
         inherited,
         is_warm_started,
-        overrides,
+        steering,
         recommended,
         surrogates,
     } = *inputs;
-    let ineffective = &overrides.ineffective;
     let known = heard(history, others.iter().copied(), &space.default());
-    let restrict = |history| RestrictedSpace::new(space, history, inherited, ineffective);
+    let restrict = |history| RestrictedSpace::new(space, history, inherited, &steering.ineffective);
     // Without others it is the same.
     let own = known.hearing.map(|_| restrict(Cow::Borrowed(history)));
     let restricted = restrict(known.history);
-    let own = own.as_ref().unwrap_or(&restricted);
+    let own = own.as_ref().unwrap_or(&restricted).history();
     let prior = surrogates.prior(restricted.space(), sources);
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
@@ -180,72 +144,56 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     if let Some(draw) = draw {
         epoch = epoch.with_draw(draw);
     }
-    let history = restricted.history();
-    let bar = overrides.bar_to_exploring();
-    let phase = || match bar {
-        Some(_) => history.tally.phase(),
-        None => epoch.phase(history, pending),
-    };
-    let observed = |reason| Suggestion {
-        phase: phase(),
-        role: Role::Observe,
-        parametrization: space.default(),
-        reason,
-        control_chance: None,
-    };
-    let pin = overrides
-        .pin
-        .as_ref()
-        .filter(|pin| space.validate(pin).is_ok());
-    let chosen = if overrides.observed {
-        observed(Reason::Observe)
-    } else if overrides.off {
-        observed(Reason::Off)
-    } else if let Some(pin) = pin {
-        Suggestion {
-            phase: phase(),
-            role: Role::Pinned,
-            parametrization: pin.clone(),
-            reason: Reason::Pinned,
-            control_chance: None,
-        }
-    } else if let Some(mixed) = mixed(space, own.history(), settings, overrides.accepts_mixed)
-        .filter(|mixed| is_observed(mixed, own.history(), phase()))
-    {
-        observed(mixed.into())
-    } else if let Some(because) = bar {
-        let best = recommended.get_or_init(|| epoch.recommend(history));
-        epoch.best_known_of(best.as_ref(), history, because)
-    } else {
-        #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
-        let limit = overrides.limit.map(|limit| limit.seconds as f64);
-        epoch.suggest_within(history, pending, limit)
-    };
+    let mixture = mixture(space, own, settings);
+    let Decided { rule, suggestion } = epoch
+        .situation(restricted.history(), pending, steering)
+        .with_mixture(mixture, own)
+        .with_recommended(recommended)
+        .decide();
     let chosen = match is_warm_started {
-        true => chosen.of_another_study(),
-        false => chosen,
+        true => suggestion.of_another_study(),
+        false => suggestion,
     };
     let chosen = chosen.with_frozen(restricted.frozen_parameters());
     let chosen = match known.hearing {
         Some(Hearing::Together { users }) => chosen.by_users(users),
         _ => chosen,
     };
-    let chosen = match &overrides.choice {
+    let chosen = match &steering.choice {
         Some(choice) => chosen.of_accelerator(io_autotune_engine::chosen(choice, &settings.stop)),
         None => chosen,
     };
-    if overrides.undeliverable {
-        Suggestion {
+    let suggestion = match steering.undeliverable {
+        true => Suggestion {
             parametrization: space.default(),
             ..chosen
-        }
-    } else {
-        chosen
-    }
+        },
+        false => chosen,
+    };
+    Decided { rule, suggestion }
 }
 
 pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
     state.effects.ineffective().map(|(one, _)| one).collect()
+}
+
+/// Where a study stands after its latest verdict, whose outlook this is. What other studies of the
+/// accelerator have learnt is asked of no verdict.
+pub(crate) fn standing(state: &StudyState, settings: &Settings, outlook: Outlook) -> Standing {
+    let (restricted, own) = (restricted(state), restricted_to_own(state));
+    let surrogates = SurrogateCache::default();
+    let epoch = Epoch::restricted(&restricted, settings, state.seed)
+        .with_outlook(outlook)
+        .with_cache(&surrogates);
+    standing_of(&epoch, restricted.history(), own.history())
+}
+
+/// Where a study stands; `own` are its own runs among those of its history.
+pub(crate) fn standing_of(epoch: &Epoch<'_>, history: &History, own: &History) -> Standing {
+    let steering = Steering::default();
+    let situation = epoch.situation(history, &[], &steering);
+    let mixture = mixture(epoch.space(), own, epoch.settings());
+    situation.with_mixture(mixture, own).standing()
 }
 
 /// A study's space, with what it has heard of all whom it hears.
@@ -271,22 +219,8 @@ pub(crate) fn heard_by(state: &StudyState) -> Heard<'_> {
     heard(&state.history, others, &state.space.default())
 }
 
-/// The mixed work of a study, unless an admin accepted it.
-pub(crate) fn mixed(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
-    accepted: bool,
-) -> Option<Mixture> {
-    if accepted {
-        None
-    } else {
-        mixture(space, history, settings)
-    }
-}
-
 pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
-    let mut overrides = Overrides::of(occasion, state);
+    let mut steering = steering(occasion, state);
     let own = OnceLock::new();
     let surrogates = occasion
         .surrogates
@@ -294,7 +228,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let recommended = occasion.busy.unwrap_or(&own);
     let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
     let (begun_from, sources) = sources_of(state, occasion.settings, occasion.surrogates);
-    let chosen = |overrides: &Overrides| {
+    let chosen = |steering: &Steering| {
         choose(&Inputs {
             space: &state.space,
             history: &state.history,
@@ -307,12 +241,15 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             outlook: state.outlook,
             inherited: &state.inherited,
             is_warm_started: state.is_warm_started(),
-            overrides,
+            steering,
             recommended,
             surrogates: &surrogates,
         })
     };
-    let mut suggestion = chosen(&overrides);
+    let Decided {
+        rule,
+        mut suggestion,
+    } = chosen(&steering);
     let rendered = match suggestion.role {
         Role::Baseline if occasion.settings.stop.unread_runs > 0 => occasion
             .accelerator
@@ -324,8 +261,8 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         Ok(_) => occasion.accelerator.render_nothing(),
         // Only without the lock can the epoch's space be one that the catalogue has left.
         Err(_) => {
-            overrides.undeliverable = true;
-            suggestion = chosen(&overrides);
+            steering.undeliverable = true;
+            suggestion = chosen(&steering).suggestion;
             occasion.accelerator.render_nothing()
         }
     };
@@ -337,6 +274,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             state,
             &begun_from,
             json!({
+                "rule": rule,
                 "reason": suggestion.reason,
                 "engine_version": ENGINE_VERSION,
                 "seed": state.seed.to_string(),
@@ -348,7 +286,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
                 "judged": state.judged,
                 "tally": state.history.tally,
                 "pending": state.pending,
-                "overrides": overrides,
+                "overrides": steering,
                 "order": state.ordered.decides,
             }),
         ),
@@ -709,13 +647,9 @@ mod tests {
         let busy = slow_at_times(state(None), |run| (4..12).contains(&run));
         let decision = decided("app=ocean", 0, false, &busy);
         assert_eq!(decision.role, Role::Design, "{}", decision.reason);
-        let found = mixed(&busy.space, &busy.history, &Settings::default(), false).unwrap();
+        let found = mixture(&busy.space, &busy.history, &Settings::default()).unwrap();
         assert!(!found.in_turn && found.modes.is_some(), "{found:?}");
         assert!(found.to_string().contains("tuning goes on"), "{found}");
-        assert_eq!(
-            mixed(&busy.space, &busy.history, &Settings::default(), true),
-            None
-        );
     }
 
     #[test]
@@ -730,7 +664,7 @@ mod tests {
             assert_ne!(decision.role, Role::Observe, "{}", decision.reason);
             assert_eq!(decision.phase, Phase::Settled);
         }
-        let found = mixed(&works.space, &works.history, &Settings::default(), false).unwrap();
+        let found = mixture(&works.space, &works.history, &Settings::default()).unwrap();
         assert!(found.in_turn, "{found:?}");
         assert!(found.to_string().contains("two works under one name"));
         // The same runs before it has settled.
@@ -888,7 +822,9 @@ mod tests {
             .iter()
             .filter_map(|one| surrogates::read(one))
             .collect();
-        kept.choose(&epoch, &state.history, &others, &sources)
+        let again = kept.choose(&epoch, &state.history, &others, &sources);
+        assert_eq!(json!(again.rule), decision.suggestion["rule"]);
+        again.suggestion
     }
 
     #[test]

@@ -4,27 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use serde::{Deserialize, Serialize};
+use io_autotune_engine::{KnownLimit, ToldBy};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
     Unlimited,
     Seconds(u64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ToldBy {
-    Start,
-    Squeue,
-    /// Slurm, about the study's latest run.
-    LatestRun,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KnownLimit {
-    pub(crate) seconds: u64,
-    pub(crate) told_by: ToldBy,
 }
 
 /// Jobs whose limits are kept: ten times Slurm's default MaxJobCount.

@@ -56,6 +56,7 @@ struct Reloaded {
 struct Started {
     phase: String,
     role: String,
+    rule: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -194,6 +195,7 @@ impl Metrics {
         let labels = Started {
             phase: run.phase.to_string(),
             role: run.role.to_string(),
+            rule: run.rule.map_or_else(String::new, |rule| rule.to_string()),
         };
         self.started.get_or_create(&labels).inc();
     }
@@ -367,6 +369,7 @@ mod tests {
         let started = Started {
             phase: "search".into(),
             role: "control".into(),
+            rule: "control".into(),
         };
         metrics.started.get_or_create(&started).inc();
         metrics.count_reload(false);
@@ -379,7 +382,7 @@ mod tests {
         for line in [
             r#"io_autotune_requests_total{endpoint="/v1/runs/start",outcome="ok"} 1"#,
             r#"io_autotune_request_seconds_bucket{le="0.004",kind="start"} 1"#,
-            r#"io_autotune_starts_total{phase="search",role="control"} 1"#,
+            r#"io_autotune_starts_total{phase="search",role="control",rule="control"} 1"#,
             r#"io_autotune_studies{phase="settled",gain="faster"} 3"#,
             r#"io_autotune_findings{kind="drift"} 2"#,
             r#"io_autotune_reloads_total{outcome="refused"} 1"#,

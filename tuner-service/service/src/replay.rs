@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use io_autotune_engine::{
-    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, SharedSource, Source,
-    Suggestion, SurrogateCache,
+    Decided, ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, SharedSource,
+    Source, Steering, SurrogateCache,
 };
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
 use serde::Deserialize;
 
-use crate::decide::{Inputs, Other, Overrides, choose, in_words};
+use crate::decide::{Inputs, Other, choose, in_words};
 use crate::heard::{Heard, heard};
 
 #[derive(Debug, Deserialize)]
@@ -29,7 +29,8 @@ pub(crate) struct Kept {
     #[serde(default)]
     pub(crate) sources: Vec<Other>,
     pending: Vec<Pending>,
-    overrides: Overrides,
+    #[serde(rename = "overrides")]
+    steering: Steering,
 }
 
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -75,7 +76,7 @@ impl Kept {
         history: &History,
         others: &[&History],
         sources: &[Arc<SharedSource>],
-    ) -> Suggestion {
+    ) -> Decided {
         choose(&Inputs {
             space: &epoch.space,
             history,
@@ -88,7 +89,7 @@ impl Kept {
             outlook: self.outlook,
             inherited: &epoch.inherited,
             is_warm_started: epoch.is_warm_started,
-            overrides: &self.overrides,
+            steering: &self.steering,
             recommended: &OnceLock::new(),
             surrogates: &SurrogateCache::default(),
         })
@@ -167,7 +168,8 @@ pub(crate) fn replay(
     let (recomputed, note) = match kept {
         Ok((kept, epoch, known)) => {
             let others: Vec<&History> = known.others.iter().collect();
-            let suggestion = kept.choose(&epoch, &known.history, &others, &known.sources);
+            let decided = kept.choose(&epoch, &known.history, &others, &known.sources);
+            let suggestion = decided.suggestion;
             let recomputed = Suggested {
                 phase: suggestion.phase,
                 role: suggestion.role,

@@ -6,7 +6,7 @@
 //! after that run's end, or if it began (by Slurm) long after that run's start request: all nodes
 //! of one launch ask after its begin.
 
-use io_autotune_model::{Parametrization, Phase, Role, Sluid};
+use io_autotune_model::{Parametrization, Phase, Role, Rule, Sluid};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -47,6 +47,8 @@ pub struct StartedRun {
     pub phase: Phase,
     /// The run's role in the phase.
     pub role: Role,
+    /// The rule that decided, unless an earlier version did.
+    pub rule: Option<Rule>,
     /// Whether its role was drawn: nobody is told it before the run has ended.
     pub is_drawn: bool,
     /// What it is launched with.
@@ -93,7 +95,7 @@ pub(crate) async fn latest(
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let row = sqlx::query!(
         r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>", reason, delivery,
-                  directives, generation, suggestion -> 'control_chance' <> 'null' as is_drawn,
+                  directives, generation, suggestion -> 'control_chance' <> 'null' as is_drawn, suggestion ->> 'rule' as rule,
                   uid <> $4
                   or case when sluid is not null and $10::text is not null then sluid <> $10 else
                       coalesce(
@@ -128,6 +130,7 @@ pub(crate) async fn latest(
                 run_id: row.id,
                 phase: word(name, &row.phase)?,
                 role: word(name, &row.role)?,
+                rule: row.rule.and_then(|rule| rule.parse().ok()),
                 is_drawn: row.is_drawn.unwrap_or_default(),
                 parametrization: row.parametrization.0,
                 reason: row.reason,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Phase, Role, Sluid, Space};
+use io_autotune_model::{Parametrization, Phase, Role, Rule, Sluid, Space};
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -328,6 +329,7 @@ fn started(run_id: i64, decision: Decision) -> StartedRun {
         run_id,
         phase: decision.phase,
         role: decision.role,
+        rule: Rule::deserialize(&decision.suggestion["rule"]).ok(),
         is_drawn: !decision.suggestion["control_chance"].is_null(),
         parametrization: decision.parametrization,
         reason: decision.reason,

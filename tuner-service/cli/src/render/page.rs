@@ -62,7 +62,7 @@ pub(crate) fn page(user: &str, studies: &[Shown], screen: &Screen) -> String {
         ));
     } else {
         let summaries: Vec<_> = studies.iter().map(|one| one.detail.study.clone()).collect();
-        html.push_str(&status::columns(&summaries, screen).html());
+        html.push_str(&status::columns(&summaries).html());
         html.push_str("<nav aria-label=\"Studies\"><p>");
         let links = studies.iter().map(|one| {
             let study = &one.detail.study;

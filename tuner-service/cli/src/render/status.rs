@@ -14,7 +14,7 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
         [] => "no study yet: one begins when a job that was submitted with `sbatch --io-autotune` starts\n".to_owned(),
         [one] => study(one, screen),
         several => {
-            let mut text = columns(several, screen).text(screen);
+            let mut text = columns(several).text(screen);
             let warned: Vec<String> = several
                 .iter()
                 .filter(|study| !study.warnings.is_empty())
@@ -31,7 +31,7 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
 }
 
 /// A line a study.
-pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
+pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
     let first = studies.first().map(|study| study.uid);
     let of_several = studies.iter().any(|study| Some(study.uid) != first);
     let mut columns = vec![
@@ -58,7 +58,7 @@ pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
             Cell::new(study.accelerator.clone()),
             phase_cell(study),
             gain_cell(study),
-            Cell::new(next(study, screen)),
+            Cell::new(next_in_short(study)),
             Cell::new(
                 study
                     .regret
@@ -216,73 +216,36 @@ fn claim(gain: &Gain, whose: &str) -> Cell {
     }
 }
 
-fn has(study: &StudySummary, kind: FindingKind) -> bool {
-    let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
-    findings.any(|finding| finding.kind == kind)
-}
-
-/// What is next, and about when it will be known.
-fn next(study: &StudySummary, screen: &Screen) -> String {
-    let gain = study.assessment.as_ref().map(|known| &known.gain);
-    let (explored, budget) = study.explored;
-    let left = u64::from(budget).saturating_sub(explored);
-    if let Some(ordered) = &study.ordered {
-        let order = study.decided_by.as_ref().and_then(|order| order.order_id);
-        return match order {
-            Some(number) => format!("nothing, by order {number}"),
-            None => format!("nothing while it is {ordered}"),
-        };
-    }
-    let to_go = |runs| {
-        let age = screen.now.duration_since(study.opened.at);
-        units::runs_to_go(runs, study.lately, age.as_secs_f64())
-    };
-    let to_a_proof = |runs| format!("{} to a proof{}", units::runs(runs), to_go(runs));
-    if study.nameless {
-        return "observed: its job name says nothing of the program; submit with --io-autotune=app=NAME".to_owned();
-    }
-    let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
-    if let Some(why) = findings.find_map(|one| one.kind.instead_of_tuning()) {
-        return why.to_owned();
-    }
-    if has(study, FindingKind::DefaultLost)
-        && let Some(next) = without_the_default(study, left)
-    {
-        return next;
-    }
-    let is_proving = study.assessment.as_ref().is_some_and(|one| one.is_proving);
-    match study.phase {
-        Phase::Baseline => "measures the default".to_owned(),
-        Phase::Design | Phase::Search if is_proving => {
-            let runs = gain
-                .and_then(|gain| gain.runs_needed)
-                .filter(|runs| *runs > 0);
-            let proof = runs.map_or("a proof".to_owned(), to_a_proof);
-            format!("{proof}, then {} to a choice", units::runs(left))
-        }
-        Phase::Design | Phase::Search if left == 0 => "confirms the best".to_owned(),
-        Phase::Design | Phase::Search => {
-            format!("{} to a choice{}", units::runs(left), to_go(left))
-        }
-        Phase::Settled => match gain.map(|gain| (gain.verdict.is_resolved(), gain.runs_needed)) {
-            // So many were enough by the estimate: which run proves it is chance.
-            Some((false, Some(0))) => "more control runs, for a proof".to_owned(),
-            Some((false, Some(more))) => to_a_proof(more),
-            _ => "watches for drift".to_owned(),
+/// What is next, in a few words.
+fn next_in_short(study: &StudySummary) -> String {
+    let order = study.decided_by.as_ref().and_then(|order| order.order_id);
+    match (&study.next, &study.ordered) {
+        (Some(next), None) => next.short.clone(),
+        (_, Some(ordered)) => match order {
+            Some(number) => format!("{ordered}: order {number}"),
+            None => ordered.clone(),
         },
+        (None, None) => "-".to_owned(),
     }
 }
 
-/// What is next in a study whose default does not complete; none where that makes no difference.
-fn without_the_default(study: &StudySummary, left: u64) -> Option<String> {
-    match study.phase {
-        Phase::Baseline => Some("waits for a run that completes".to_owned()),
-        Phase::Design | Phase::Search if left > 0 => Some(format!(
-            "{} to a choice: the default fails",
-            units::runs(left)
-        )),
-        _ => None,
-    }
+/// What the next run gets, why, and until when.
+fn next(study: &StudySummary, screen: &Screen) -> String {
+    let Some(next) = &study.next else {
+        return "not known: the service is of an earlier version".to_owned();
+    };
+    let age = screen.now.duration_since(study.opened.at).as_secs_f64();
+    let in_time = next.runs.filter(|runs| *runs > 0);
+    let in_time = in_time.map_or_else(String::new, |runs| {
+        units::runs_to_go(runs, study.lately, age)
+    });
+    let rule = next.rule;
+    format!("{}{in_time} [{rule}]", next.says)
+}
+
+fn has_nothing_to_win(study: &StudySummary) -> bool {
+    let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
+    findings.any(|finding| finding.kind == FindingKind::NothingToWin)
 }
 
 fn spent(regret: &RegretSummary) -> String {
@@ -332,7 +295,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             gain::of
         ),
         match &study.recommended {
-            None if has(study, FindingKind::NothingToWin) => "the default".to_owned(),
+            None if has_nothing_to_win(study) => "the default".to_owned(),
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
         },
@@ -462,69 +425,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_next_says_that_the_default_does_not_complete() {
-        let next_of = |phase: &str, explored: u64| {
-            let gain = json!({
-                "verdict": "not_yet", "reason": "x", "share": null, "low": null, "high": null, "level": 0.95,
-                "tuned_runs": 0, "control_runs": 0, "detectable": null, "runs_needed": null, "evidence": 1.0
-            });
-            let found =
-                json!([{ "kind": "default_lost", "what": "The default fails.", "do": "Look." }]);
-            let assessment = json!({ "epoch": 1, "gain": gain, "effects": [], "findings": found });
-            let change =
-                json!({ "phase": phase, "explored": [explored, 50], "assessment": assessment });
-            next(&settled(change), &Screen::plain())
-        };
-        assert_eq!(
-            next_of("design", 8),
-            "42 runs to a choice: the default fails"
-        );
-        assert_eq!(next_of("baseline", 15), "waits for a run that completes");
-        assert_eq!(next_of("search", 50), "confirms the best");
-        assert_eq!(next_of("settled", 50), "watches for drift");
-    }
-
-    #[test]
-    fn a_proof_is_so_many_runs_away_but_never_none() {
-        let next_of = |phase: &str, verdict: &str, needed: Option<u64>| {
-            let gain = json!({
-                "verdict": verdict, "reason": "The interval includes no effect.", "share": 0.1,
-                "low": -0.1, "high": 0.2, "level": 0.95, "tuned_runs": 90, "control_runs": 10,
-                "detectable": 0.1, "runs_needed": needed, "evidence": 1.0
-            });
-            let assessment = json!({
-                "epoch": 1, "gain": gain, "effects": [], "findings": [], "is_proving": true
-            });
-            let change = json!({ "phase": phase, "explored": [30, 50], "assessment": assessment });
-            next(&settled(change), &Screen::plain())
-        };
-        let settled = |verdict, needed| next_of("settled", verdict, needed);
-        assert_eq!(settled("not_yet", Some(12)), "12 runs to a proof");
-        assert_eq!(
-            settled("not_yet", Some(0)),
-            "more control runs, for a proof"
-        );
-        assert_eq!(settled("faster", None), "watches for drift");
-        let search = |needed| next_of("search", "not_yet", needed);
-        assert_eq!(
-            search(Some(7)),
-            "7 runs to a proof, then 20 runs to a choice"
-        );
-        assert_eq!(search(Some(0)), "a proof, then 20 runs to a choice");
-    }
-
-    #[test]
-    fn a_study_of_nameless_jobs_says_what_to_submit_with() {
-        let nameless = settled(json!({ "phase": "baseline", "nameless": true }));
-        let text = study(&nameless, &Screen::plain());
-        let said = "next         observed: its job name says nothing of the program; submit with --io-autotune=app=NAME\n";
+    fn what_comes_next_is_said_by_the_rule_in_a_line_and_in_full() {
+        let next = json!({
+            "rule": "regret_budget", "runs": 9, "short": "explores after 9 runs",
+            "says": "the best known values; it explores again after about 9 more runs"
+        });
+        let paused = settled(json!({ "phase": "search", "next": next }));
+        let text = study(&paused, &Screen::plain());
+        let said = "next         the best known values; it explores again after about 9 more runs [regret_budget]\n";
         assert!(text.contains(said), "{text}");
+        let list = columns(&[paused]).parsable();
+        assert!(list.contains("|explores after 9 runs|"), "{list}");
+        let earlier = settled(json!({}));
+        let text = study(&earlier, &Screen::plain());
+        assert!(
+            text.contains("next         not known: the service is of an earlier version\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn what_holds_a_study_is_said_in_its_line_and_in_full() {
         let held = settled(json!({
             "ordered": "off",
+            "next": {
+                "rule": "off", "short": "nothing: off",
+                "says": "nothing is applied, because tuning is turned off by order 12"
+            },
             "decided_by": {
                 "order_id": 12, "kind": "off", "scope": {}, "values": null, "uid": 0, "user": "root",
                 "why": "a test", "at": "1970-01-01T00:00:00Z", "until": null, "may_end": true
@@ -533,14 +460,14 @@ mod tests {
         let text = study(&held, &Screen::plain());
         assert!(text.contains("phase        settled, off: "), "{text}");
         assert!(
-            text.contains("next         nothing, by order 12\n"),
+            text.contains("because tuning is turned off by order 12 [off]\n"),
             "{text}"
         );
         assert!(
             text.contains("to end it: io-autotune on --all --why"),
             "{text}"
         );
-        let list = columns(&[held], &Screen::plain()).parsable();
-        assert!(list.contains("|off|-|nothing, by order 12|"), "{list}");
+        let list = columns(&[held]).parsable();
+        assert!(list.contains("|off|-|off: order 12|"), "{list}");
     }
 }

@@ -83,12 +83,6 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// So many runs.
-pub(crate) fn runs(runs: u64) -> String {
-    let s = if runs == 1 { "" } else { "s" };
-    format!("{runs} run{s}")
-}
-
 const DAY: f64 = 24.0 * 3600.0;
 /// The service counts a study's runs over so many days.
 const LATELY: f64 = 7.0;

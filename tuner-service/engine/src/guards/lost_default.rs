@@ -13,6 +13,7 @@
 //! is longer than any that cut the default short may be one that the default completes in, so it
 //! measures the default first, twice as often at most as a baseline may be lost.
 
+use io_autotune_model::LongerLimit;
 use io_autotune_model::reason::LostDefault;
 use io_autotune_search::history::by_point::{Known, View};
 
@@ -33,18 +34,16 @@ pub(crate) fn given_up(default: &Known, settings: &Settings) -> Option<LostDefau
     })
 }
 
-/// Whether a job of this limit measures the default again: nothing but shorter limits lost it.
-pub(crate) fn may_complete(view: &View<'_>, settings: &Settings, limit: Option<f64>) -> bool {
+/// With which limits a job measures the default again: nothing but shorter ones lost it.
+pub(crate) fn longer_limit(view: &View<'_>, settings: &Settings) -> Option<LongerLimit> {
     let default = view.default_known();
-    let longer = default
-        .longest_bound()
-        .zip(limit)
-        .is_some_and(|(bound, limit)| limit > LONGER * bound);
-    let tried = default.lost().saturating_add(default.in_flight);
-    view.default_never_completed()
-        && default.failed == 0
-        && longer
-        && tried < 2 * most_lost(&default, settings)
+    let may = view.default_never_completed() && default.failed == 0;
+    let bound = default.longest_bound().filter(|_| may)?;
+    let most = 2 * most_lost(&default, settings);
+    Some(LongerLimit {
+        above: LONGER * bound,
+        runs: most.saturating_sub(default.lost()),
+    })
 }
 
 fn most_lost(default: &Known, settings: &Settings) -> u64 {

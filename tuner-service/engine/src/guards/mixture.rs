@@ -6,7 +6,7 @@ mod groups;
 mod tests;
 mod turns;
 
-use io_autotune_model::{Mixture, Phase};
+use io_autotune_model::Mixture;
 use io_autotune_search::math::Portable;
 
 use crate::study::settings::Settings;
@@ -72,13 +72,6 @@ pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<
         modes,
         in_turn: turns::ratio(&runs, &aligned) >= LEAST_RATIO_OF_TURNS,
     })
-}
-
-/// Whether the study is only observed: works in turn, not settled (a settled choice beats the
-/// default).
-pub fn is_observed(mixture: &Mixture, history: &History, phase: Phase) -> bool {
-    let is_settled = [phase, history.tally.phase()].contains(&Phase::Settled);
-    mixture.in_turn && !is_settled
 }
 
 struct Alignment {

@@ -36,20 +36,37 @@ const SHARE: f64 = 0.95;
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
-pub(crate) fn lacks(view: &View<'_>, settings: &Settings, limit: f64) -> Option<NoHeadroom> {
+/// The limit that an exploring run needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needed {
+    /// In seconds; none while it is not known, because no run of the default has counted.
+    pub(crate) seconds: Option<f64>,
+    /// It is reckoned by the best that completes, because the default does not.
+    of_best: bool,
+}
+
+/// The limit that an exploring run needs; none where every limit is enough.
+pub(crate) fn needed(view: &View<'_>, settings: &Settings) -> Option<Needed> {
     let most = settings.regret.design_most;
     let default = view.default_known();
     let of_best = view.default_never_completed() && given_up(&default, settings).is_some();
-    let needed = match of_best {
+    let seconds = match of_best {
         false => at_most(&default),
         true => Some(best_at_most(view)?),
     };
-    let needed = needed.map(|seconds| most * seconds);
-    let lacking = needed.is_none_or(|needed| limit < needed);
+    Some(Needed {
+        seconds: seconds.map(|seconds| most * seconds),
+        of_best,
+    })
+}
+
+pub(crate) fn lacks(view: &View<'_>, settings: &Settings, limit: f64) -> Option<NoHeadroom> {
+    let Needed { seconds, of_best } = needed(view, settings)?;
+    let lacking = seconds.is_none_or(|needed| limit < needed);
     lacking.then_some(NoHeadroom {
         limit,
-        needed,
-        most,
+        needed: seconds,
+        most: settings.regret.design_most,
         of_best,
     })
 }

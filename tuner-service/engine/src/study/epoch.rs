@@ -8,35 +8,31 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use io_autotune_model::{CleanedEstimates, Drift, ElapsedBeside, Outlook};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::guards::lost_default;
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
-use crate::settled::control_runs::control_chance;
 use crate::study::cleaned::Cleaned;
-use crate::study::prior;
-use crate::study::proof;
 use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::{PriorFrom, Settings};
+use crate::study::situation::Situation;
+use crate::study::steering::Steering;
 use crate::study::stopping;
 use crate::study::warm_start;
 use io_autotune_model::reason::{
     BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
 };
 use io_autotune_model::space::{Parametrization, Point, Space};
-use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
+use io_autotune_search::Method;
+use io_autotune_search::history::by_point::View;
 use io_autotune_search::history::quarantine::Quarantined;
-use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::history::{History, Pending, Phase};
 use io_autotune_search::latin_hypercube::latin_hypercube;
-use io_autotune_search::random;
-use io_autotune_search::regret::{self, Estimator, ExpectedRegret};
+use io_autotune_search::regret::Estimator;
 use io_autotune_search::surrogate::cache::SurrogateCache;
 use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Prior;
-use io_autotune_search::{Method, MethodContext, Proposal};
 
 /// The constants of an epoch, for many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]
@@ -125,7 +121,8 @@ impl<'a> Epoch<'a> {
         self
     }
 
-    pub(crate) fn space(&self) -> &'a Space {
+    /// Its space.
+    pub fn space(&self) -> &'a Space {
         self.space
     }
 
@@ -134,50 +131,35 @@ impl<'a> Epoch<'a> {
         &self.settings
     }
 
-    /// What the next run gets, and why.
+    /// What the next run gets, and why, by [the rules](crate::study::rules).
     ///
     /// `history` is the epoch's, `pending` are its runs in flight. Equal inputs give equal answers:
     /// the design depends on the space, the settings and the seed; other random choices also on the
-    /// run's ordinal, `history.tally.total` plus the runs in flight. The rules, in order:
-    ///
-    /// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight, or it is
-    ///    given up because they do not complete ([`Epoch::lost_default`]).
-    /// 2. *Control*: of the first n runs of the epoch, at least floor(sqrt(n)) are of the default.
-    /// 3. At most `exploring` runs explore at once; others get the best known parametrization.
-    ///    Runs of a [proof](crate::ProofSettings) come before 2 and 3: what is best known, or a
-    ///    control run, by a [draw](Epoch::with_draw).
-    /// 4. When the expected regret (`regret.rs`) reaches its bound, which grows with the runs, only
-    ///    what should beat the default explores. Too long a pause ends the search.
-    ///    Where I/O cannot matter ([`Stop::little_io`](crate::study::stopping::settings::Stop)) or
-    ///    nothing reads what runs are given, the search ends, with the default.
-    /// 5. *Design*: inherited ranks, then each point of the Latin hypercube, the nearest to the
-    ///    default first. [Quarantined](crate::Quarantine) points are left out.
-    /// 6. *Search*: what the method proposes, while the budget lasts.
-    /// 7. When the budget is spent, nothing is left or `settings.stop` is met: wait for exploring
-    ///    runs in flight, then confirm a best parametrization that has one run by a second.
-    /// 8. *Settled*, for good: the recommended parametrization, or a control run, by a
-    ///    [draw](Epoch::with_draw), as often as [`control_chance`] says.
-    ///
-    /// Never fails or panics: entries that do not fit the space are ignored.
+    /// run's ordinal, `history.tally.total` plus the runs in flight. Never fails or panics: entries
+    /// that do not fit the space are ignored.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
-        self.chooser(history, pending, None).choose()
-    }
-
-    /// [`suggest`](Epoch::suggest) for a job with this time limit in seconds, if it has one.
-    /// Without [headroom](Epoch::lacks_headroom) a design or search run becomes the best known
-    /// parametrization; an epoch whose jobs all lack it never settles.
-    pub fn suggest_within(
-        &self,
-        history: &History,
-        pending: &[Pending],
-        limit: Option<f64>,
-    ) -> Suggestion {
-        self.chooser(history, pending, limit).choose()
+        let steering = Steering::default();
+        self.situation(history, pending, &steering)
+            .decide()
+            .suggestion
     }
 
     /// The phase of [`suggest`](Epoch::suggest)'s answer, usually without asking the method.
     pub fn phase(&self, history: &History, pending: &[Pending]) -> Phase {
-        self.chooser(history, pending, None).phase()
+        let steering = Steering::default();
+        self.situation(history, pending, &steering).phase()
+    }
+
+    /// What decides on the next run: [`suggest`](Epoch::suggest) for a job that is steered.
+    pub fn situation<'b>(
+        &'b self,
+        history: &'b History,
+        pending: &'b [Pending],
+        steering: &'b Steering,
+    ) -> Situation<'b> {
+        let view = View::new(self.space, history, pending);
+        let view = Modelled::new(view, self.surrogates).on(self.prior);
+        Situation::new(self, view, history, pending, steering)
     }
 
     /// The best parametrization with at least two counted runs, by the method's ranking: the
@@ -196,12 +178,6 @@ impl<'a> Epoch<'a> {
     /// not [recommended](Epoch::recommend).
     pub fn elapsed_beside(&self, history: &History) -> Option<ElapsedBeside> {
         recommend::elapsed_beside(&self.view(history), &self.settings)
-    }
-
-    /// Whether the search pauses for a proof, by the runs that have ended.
-    pub fn is_proving(&self, history: &History) -> bool {
-        !history.tally.has_settled()
-            && proof::goes_on(&self.settings.proof, history, &[], self.outlook)
     }
 
     /// The method's best by any number of counted runs, as the papers rate it; none before one.
@@ -269,7 +245,8 @@ impl<'a> Epoch<'a> {
 
     /// The expected regret so far, in runs of the default; 0 before one of the default counted.
     pub fn expected_regret(&self, history: &History) -> f64 {
-        self.chooser(history, &[], None).regret().regret
+        let steering = Steering::default();
+        self.situation(history, &[], &steering).regret().regret
     }
 
     /// Why no parametrization can make the runs faster, if so.
@@ -324,7 +301,27 @@ impl<'a> Epoch<'a> {
         View::new(self.space, history, &[]).quarantined()
     }
 
-    fn method(&self) -> &dyn Method {
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn draw(&self) -> Option<f64> {
+        self.draw
+    }
+
+    pub(crate) fn outlook(&self) -> Outlook {
+        self.outlook
+    }
+
+    pub(crate) fn inherited(&self) -> &'a [Parametrization] {
+        self.inherited
+    }
+
+    pub(crate) fn has_prior(&self) -> bool {
+        self.prior.is_some()
+    }
+
+    pub(crate) fn method(&self) -> &dyn Method {
         self.settings.method()
     }
 
@@ -332,25 +329,7 @@ impl<'a> Epoch<'a> {
         Modelled::new(View::new(self.space, history, &[]), self.surrogates)
     }
 
-    fn chooser<'b>(
-        &'b self,
-        history: &'b History,
-        pending: &'b [Pending],
-        limit: Option<f64>,
-    ) -> Chooser<'b> {
-        Chooser {
-            epoch: self,
-            view: Modelled::new(View::new(self.space, history, pending), self.surrogates)
-                .on(self.prior),
-            own: OnceCell::new(),
-            history,
-            pending,
-            limit,
-            regret: OnceCell::new(),
-        }
-    }
-
-    fn design(&self) -> &[Point] {
+    pub(crate) fn design(&self) -> &[Point] {
         self.design.get_or_init(|| {
             if self.inherited.is_empty() {
                 let points = self
@@ -367,7 +346,8 @@ impl<'a> Epoch<'a> {
         })
     }
 
-    fn whole(&self) -> &'a Space {
+    /// The space without what is frozen in it.
+    pub(crate) fn whole(&self) -> &'a Space {
         self.restricted.map_or(self.space, RestrictedSpace::whole)
     }
 
@@ -379,7 +359,7 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    fn ranked(&self) -> Vec<Point> {
+    pub(crate) fn ranked(&self) -> Vec<Point> {
         let default = self.space.default_point();
         let mut points = warm_start::points(self.space, self.inherited);
         points.retain(|point| *point != default);
@@ -387,7 +367,7 @@ impl<'a> Epoch<'a> {
         points
     }
 
-    fn reason_of_design_point(&self, index: usize) -> Reason {
+    pub(crate) fn reason_of_design_point(&self, index: usize) -> Reason {
         let (number, ranked) = (index as u64 + 1, self.ranked().len() as u64);
         if number <= ranked {
             Reason::Inherited {
@@ -402,528 +382,4 @@ impl<'a> Epoch<'a> {
             }
         }
     }
-}
-
-enum Next {
-    Run(Phase, Role, Point, Reason),
-    Wait(BestKnownBecause),
-    Settle,
-}
-
-enum Stage {
-    Over,
-    Paused(BestKnownBecause),
-    /// What a proof may be of, by one run.
-    Confirm(Point, Reason),
-    /// What other studies promise.
-    Promised(Point, Reason),
-    /// The next point of the design, with its index.
-    Design(usize, Point),
-    /// Neither the default nor anything else has completed, and the design has run.
-    Blind,
-    Search {
-        held: bool,
-    },
-}
-
-struct Chooser<'a> {
-    epoch: &'a Epoch<'a>,
-    view: Modelled<'a>,
-    /// Without a prior.
-    own: OnceCell<Modelled<'a>>,
-    history: &'a History,
-    pending: &'a [Pending],
-    limit: Option<f64>,
-    regret: OnceCell<ExpectedRegret>,
-}
-
-impl Chooser<'_> {
-    fn phase(&self) -> Phase {
-        let searching = |exhausted: bool| match exhausted.then(|| self.conclude()) {
-            Some(Next::Settle) => Phase::Settled,
-            Some(Next::Run(phase, ..)) => phase,
-            _ => Phase::Search,
-        };
-        if self.has_settled() {
-            return Phase::Settled;
-        }
-        if self.baseline_is_due() {
-            return Phase::Baseline;
-        }
-        if self.proves() {
-            return Phase::Search;
-        }
-        match self.stage() {
-            Stage::Over => searching(true),
-            Stage::Paused(_) | Stage::Confirm(..) | Stage::Search { held: true } => Phase::Search,
-            Stage::Promised(..) | Stage::Design(..) => Phase::Design,
-            Stage::Blind => match self.blind() {
-                Next::Run(phase, ..) => phase,
-                _ => Phase::Search,
-            },
-            // Even an exhausted search waits for runs in flight.
-            Stage::Search { held: false } if self.view.exploring() > 0 => Phase::Search,
-            Stage::Search { held: false } => {
-                let context = self.context(false);
-                searching(self.method().is_exhausted(&context, &mut self.rng()))
-            }
-        }
-    }
-
-    fn choose(&self) -> Suggestion {
-        let mut chosen = self.chosen();
-        if chosen.role != Role::Control
-            && let Some(default) = self.lost_default()
-        {
-            chosen.reason = Reason::DefaultLost {
-                reason: Box::new(chosen.reason),
-                default,
-            };
-        }
-        chosen
-    }
-
-    fn chosen(&self) -> Suggestion {
-        if self.has_settled() {
-            return self.settled();
-        }
-        if self.baseline_is_due()
-            || lost_default::may_complete(&self.view, &self.epoch.settings, self.limit)
-        {
-            return self.baseline();
-        }
-        if self.proves() {
-            return self.drawn(Phase::Search);
-        }
-        let exploring = self.epoch.settings.exploring;
-        let control = self.control_is_due();
-        if control || self.view.exploring() >= u64::from(exploring) {
-            return match self.phase() {
-                Phase::Settled => self.settled(),
-                phase if control => self.control(phase),
-                phase => self.best_known(phase, BestKnownBecause::ExploringFull { exploring }),
-            };
-        }
-        let next = self.next();
-        let lack = self
-            .limit
-            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings, limit));
-        match (next, lack) {
-            (Next::Run(phase, role, ..), Some(lack)) if role.explores() => {
-                self.best_known(phase, BestKnownBecause::NoHeadroom(lack))
-            }
-            (Next::Run(phase, role, point, reason), _) => self.run(phase, role, &point, reason),
-            (Next::Wait(because), _) => self.best_known(Phase::Search, because),
-            (Next::Settle, _) => self.settled(),
-        }
-    }
-
-    fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        let best = || recommend::recommend(self.own(), &self.epoch.settings);
-        let (tally, inherited) = (&self.history.tally, self.epoch.inherited);
-        recommend::best_known(&self.view, tally, inherited, best, phase, because)
-    }
-
-    fn method(&self) -> &dyn Method {
-        self.epoch.method()
-    }
-
-    fn ranking(&self) -> Vec<Point> {
-        self.method().ranking(self.own())
-    }
-
-    /// What the epoch's runs show by themselves: what is recommended stands on these.
-    fn own(&self) -> &Modelled<'_> {
-        if self.epoch.prior.is_none() {
-            return &self.view;
-        }
-        self.own.get_or_init(|| {
-            let view = View::new(self.epoch.space, self.history, self.pending);
-            Modelled::new(view, None)
-        })
-    }
-
-    fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
-        Suggestion {
-            phase,
-            role,
-            parametrization: self.view.space.parametrization(point),
-            reason,
-            control_chance: None,
-        }
-    }
-
-    fn runs(&self) -> u64 {
-        let in_flight = count(self.pending.iter());
-        self.history.tally.total.saturating_add(in_flight)
-    }
-
-    fn baseline_runs(&self) -> u64 {
-        let default = self.view.default_known();
-        let in_flight = count(self.pending.iter().filter(|run| run.role == Role::Baseline));
-        default.count().saturating_add(in_flight)
-    }
-
-    fn baseline_is_due(&self) -> bool {
-        self.baseline_runs() < u64::from(self.epoch.settings.baseline_runs)
-            && self.lost_default().is_none()
-    }
-
-    fn lost_default(&self) -> Option<LostDefault> {
-        lost_default::given_up(&self.view.default_known(), &self.epoch.settings)
-    }
-
-    fn baseline(&self) -> Suggestion {
-        let reason = self.reason_of_baseline();
-        self.run(Phase::Baseline, Role::Baseline, &self.view.default, reason)
-    }
-
-    fn reason_of_baseline(&self) -> Reason {
-        let of = u64::from(self.epoch.settings.baseline_runs);
-        Reason::Baseline {
-            number: (self.baseline_runs() + 1).min(of),
-            of,
-        }
-    }
-
-    fn try_the_default_again(&self) -> Next {
-        let (default, reason) = (self.view.default.clone(), self.reason_of_baseline());
-        Next::Run(Phase::Baseline, Role::Baseline, default, reason)
-    }
-
-    /// Whether the default is given up, and no run of anything has completed.
-    fn is_blind(&self) -> bool {
-        self.view.nothing_completed() && self.lost_default().is_some()
-    }
-
-    /// Whether exploring ends until something completes. On a site a program may fail whatever it is
-    /// given, until its user mends it: as many runs as a design has are enough to know that, and the
-    /// rest of the budget is for what completes. Outside Slurm there is nothing to save it for.
-    fn has_explored_blindly(&self) -> bool {
-        let settings = self.epoch.settings();
-        settings.controls && self.explored() >= u64::from(settings.design_points)
-    }
-
-    /// What runs where nothing has completed and the design has run: something new, whatever the
-    /// method, because there is nothing to learn from.
-    fn blind(&self) -> Next {
-        if self.has_explored_blindly() {
-            return self.try_the_default_again();
-        }
-        match random::draw(&self.context(false), &mut self.rng()) {
-            Proposal::Run { point, reason } => {
-                Next::Run(Phase::Search, Role::Search, point, reason)
-            }
-            Proposal::Wait(_) | Proposal::Exhausted => self.try_the_default_again(),
-        }
-    }
-
-    fn control_is_due(&self) -> bool {
-        self.epoch.settings.controls && self.view.default_known().runs() < self.runs().isqrt()
-    }
-
-    fn control(&self, phase: Phase) -> Suggestion {
-        let reason = Reason::Control {
-            number: self.view.default_known().runs().saturating_add(1),
-            runs: self.runs(),
-        };
-        self.run(phase, Role::Control, &self.view.default, reason)
-    }
-
-    fn explored(&self) -> u64 {
-        let ended = self.history.tally.explored;
-        ended.saturating_add(self.view.exploring())
-    }
-
-    fn context(&self, held: bool) -> MethodContext<'_> {
-        MethodContext {
-            view: &self.view,
-            design: self.epoch.design(),
-            inherited: self.epoch.ranked().len(),
-            regret: &self.epoch.settings.regret,
-            budget: self.epoch.settings.budget,
-            explored: self.explored(),
-            held,
-            regret_left: self.regret().regret_left(),
-        }
-    }
-
-    fn stage(&self) -> Stage {
-        if self.explored() >= u64::from(self.epoch.settings.budget) {
-            return Stage::Over;
-        }
-        if self.nothing_to_win().is_some() {
-            return Stage::Over;
-        }
-        if self.is_blind() {
-            let untested = |(_, point): &(usize, &Point)| self.context(false).is_untested(point);
-            let mut design = self.epoch.design().iter().enumerate().filter(untested);
-            return match design.next() {
-                Some((index, point)) if !self.has_explored_blindly() => {
-                    Stage::Design(index, point.clone())
-                }
-                _ => Stage::Blind,
-            };
-        }
-        let regret = self.regret();
-        if regret.is_spent() {
-            return Stage::Over;
-        }
-        let held = regret.is_reached();
-        let paused = Stage::Paused(regret.into());
-        if let Some((point, known)) = self.proof()
-            && known.count() + known.in_flight < MIN_RUNS
-        {
-            let reason = self.confirms(&known);
-            return Stage::Confirm(point, reason);
-        }
-        // Who names a study to begin from means more than what the others promise.
-        let context = self.context(held);
-        if !held && self.epoch.inherited.is_empty() {
-            let admits = |point: &Point| self.method().admits(&context, point);
-            let promised = prior::promised(&self.view, self.explored(), admits, &mut self.rng());
-            if let Some((point, reason)) = promised {
-                return Stage::Promised(point, reason);
-            }
-        }
-        let next = context.next_design_point(self.method());
-        if let Some((index, point)) = next.filter(|_| !prior::replaces_design(&context)) {
-            return if held && regret::may_regret_at(&self.view, point) {
-                paused
-            } else {
-                Stage::Design(index, point.clone())
-            };
-        }
-        match stopping::met(&self.view, &self.epoch.settings.stop, &mut self.rng()) {
-            // The regret bound may hold back what is left.
-            Some(_) if held => paused,
-            Some(_) => Stage::Over,
-            None => Stage::Search { held },
-        }
-    }
-
-    fn next(&self) -> Next {
-        let held = match self.stage() {
-            Stage::Over => return self.conclude(),
-            Stage::Paused(because) => return Next::Wait(because),
-            Stage::Confirm(point, reason) => {
-                return Next::Run(Phase::Search, Role::Search, point, reason);
-            }
-            Stage::Promised(point, reason) => {
-                return Next::Run(Phase::Design, Role::Design, point, reason);
-            }
-            Stage::Design(index, point) => {
-                let reason = self.epoch.reason_of_design_point(index);
-                return Next::Run(Phase::Design, Role::Design, point, reason);
-            }
-            Stage::Blind => return self.blind(),
-            Stage::Search { held } => held,
-        };
-        match self.method().propose(&self.context(held), &mut self.rng()) {
-            Proposal::Run { point, .. } if held && regret::may_regret_at(&self.view, &point) => {
-                Next::Wait(self.regret().into())
-            }
-            Proposal::Run { point, reason } => {
-                let reason = prior::told(&self.view, reason);
-                Next::Run(Phase::Search, Role::Search, point, reason)
-            }
-            Proposal::Wait(because) => Next::Wait(because),
-            Proposal::Exhausted if held => Next::Wait(self.regret().into()),
-            Proposal::Exhausted => self.conclude(),
-        }
-    }
-
-    fn rng(&self) -> ChaCha8Rng {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.epoch.seed);
-        // Stream 0 belongs to the design.
-        rng.set_stream(self.runs().wrapping_add(1));
-        rng
-    }
-
-    fn draw(&self) -> f64 {
-        self.epoch.draw.unwrap_or_else(|| self.rng().random())
-    }
-
-    fn nothing_to_win(&self) -> Option<Stopped> {
-        stopping::nothing_to_win(&self.view, &self.epoch.settings.stop)
-    }
-
-    fn stopped(&self) -> Option<Stopped> {
-        let within = self.explored() < u64::from(self.epoch.settings.budget);
-        if !within {
-            return None;
-        }
-        let nothing = self.nothing_to_win();
-        if nothing.is_some() {
-            return nothing;
-        }
-        let stop = &self.epoch.settings.stop;
-        let regret = self.regret();
-        let spent = regret.is_spent().then_some(Stopped::RegretBudget {
-            regret: regret.regret,
-            bound: regret.bound,
-        });
-        spent.or_else(|| stopping::met(&self.view, stop, &mut self.rng()))
-    }
-
-    fn regret(&self) -> ExpectedRegret {
-        *self.regret.get_or_init(|| {
-            let settings = &self.epoch.settings;
-            let estimator = self.method().estimator();
-            ExpectedRegret::of(
-                &self.view,
-                estimator,
-                &settings.regret,
-                settings.budget,
-                self.runs(),
-            )
-        })
-    }
-
-    /// The end of the search: waits for results, and confirms a best with one run.
-    fn conclude(&self) -> Next {
-        if self.view.exploring() > 0 {
-            return Next::Wait(BestKnownBecause::AwaitingResults);
-        }
-        if self.nothing_to_win().is_some() {
-            return Next::Settle;
-        }
-        // Settled on what never completed nobody would ever know better.
-        if self.is_blind() {
-            return self.try_the_default_again();
-        }
-        // Runs that never count must not ask for confirmation for ever.
-        let bound = 2 * u64::from(self.epoch.settings.budget);
-        if let Some((point, known)) = first_of(&self.view, &self.ranking(), 1)
-            && known.mean().is_some()
-            && known.count() < MIN_RUNS
-            && self.history.tally.explored < bound
-        {
-            let reason = self.confirms(&known);
-            return Next::Run(Phase::Search, Role::Search, point, reason);
-        }
-        Next::Settle
-    }
-
-    fn confirms(&self, known: &Known) -> Reason {
-        Reason::Confirm {
-            mean: known.mean().unwrap_or_default(),
-            default_mean: self.view.default_known().mean(),
-        }
-    }
-
-    /// What a proof may begin with.
-    fn proof(&self) -> Option<(Point, Known)> {
-        let Settings {
-            proof,
-            budget,
-            controls,
-            ..
-        } = self.epoch.settings();
-        if !controls || self.explored() >= u64::from(*budget) || self.nothing_to_win().is_some() {
-            return None;
-        }
-        // There is nothing to prove it against.
-        if self.view.default_never_completed() {
-            return None;
-        }
-        let holds = || prior::replaces_design(&self.context(false));
-        if proof::is_untimely(proof, self.history, holds) {
-            return None;
-        }
-        proof::begins(proof, self.own(), self.method())
-    }
-
-    /// Whether this run is one of a proof before the search has ended.
-    fn proves(&self) -> bool {
-        let settings = &self.epoch.settings.proof;
-        proof::goes_on(settings, self.history, self.pending, self.epoch.outlook)
-            || self
-                .proof()
-                .is_some_and(|(_, known)| known.count() >= MIN_RUNS)
-    }
-
-    fn in_flight(&self, role: Role) -> u64 {
-        count(
-            self.pending
-                .iter()
-                .filter(|run| run.phase == Phase::Settled && run.role == role),
-        )
-    }
-
-    fn has_settled(&self) -> bool {
-        self.history.tally.has_settled()
-            || self.in_flight(Role::Settled) > 0
-            || self.in_flight(Role::Control) > 0
-    }
-
-    fn settled(&self) -> Suggestion {
-        self.drawn(Phase::Settled)
-    }
-
-    /// The recommended parametrization or a control run, by a draw: once settled, or in the search
-    /// for a proof.
-    fn drawn(&self, phase: Phase) -> Suggestion {
-        let Epoch {
-            settings, outlook, ..
-        } = self.epoch;
-        let tally = &self.history.tally;
-        let chance = match phase {
-            Phase::Settled => {
-                let controls = self.in_flight(Role::Control);
-                let controls = tally.settled_controls.saturating_add(controls);
-                match self.view.default_never_completed() {
-                    true => control_chance(settings, u64::MAX, Outlook::Resolved, false),
-                    false => control_chance(settings, controls, *outlook, tally.proof > 0),
-                }
-            }
-            _ => control_chance(settings, 0, Outlook::Open, false),
-        };
-        let control_chance = settings.controls.then_some(chance);
-        if control_chance.is_some_and(|chance| self.draw() < chance) {
-            return Suggestion {
-                control_chance,
-                ..self.control(phase)
-            };
-        }
-        let default = self.view.default_known();
-        let best = recommend::recommend(self.own(), &self.epoch.settings);
-        let (parametrization, mean, n) = match best {
-            Some(best) => (best.parametrization, Some(best.mean), best.n),
-            None => {
-                let (parametrization, mean, n) = recommend::instead(&self.view);
-                let is_default = parametrization == self.view.space.default();
-                (parametrization, mean.filter(|_| !is_default), n)
-            }
-        };
-        let is_default = parametrization == self.view.space.default();
-        let default_mean = default.mean();
-        let reason = match phase {
-            Phase::Settled => Reason::Settled {
-                mean,
-                n,
-                default_mean,
-                is_default,
-                stopped: self.stopped(),
-                vetoed: recommend::elapsed_beside(&self.view, settings)
-                    .filter(|beside| beside.vetoed),
-            },
-            _ => Reason::Proof {
-                mean,
-                n,
-                default_mean,
-            },
-        };
-        Suggestion {
-            phase,
-            role: Role::Settled,
-            parametrization,
-            reason,
-            control_chance,
-        }
-    }
-}
-
-fn count<'a>(pending: impl Iterator<Item = &'a Pending>) -> u64 {
-    pending.fold(0, |runs, run| runs.saturating_add(run.count))
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Objective,
-    ParameterEffect, ParameterEffects, Reason,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Mixture,
+    Objective, ParameterEffect, ParameterEffects, Reason, Rule,
 };
 use io_autotune_search::history::by_point::View;
 
-use crate::guards::mixture::{is_observed, mixture};
+use crate::guards::mixture::mixture;
 use crate::study::epoch::Epoch;
+use crate::study::steering::Steering;
 use crate::study::stopping;
 
 /// Facts about a study beside its history.
@@ -36,9 +37,7 @@ impl Epoch<'_> {
             .then(|| mixture(self.space(), history, self.settings()))
             .flatten()
             .map(|mixture| {
-                let observed =
-                    !facts.pinned && is_observed(&mixture, history, self.phase(history, &[]));
-                let what = if observed {
+                let what = if !facts.pinned && self.observes(&mixture, history) {
                     Reason::from(mixture).to_string()
                 } else {
                     mixture.to_string()
@@ -73,6 +72,13 @@ impl Epoch<'_> {
             .chain(unreported)
             .chain(lost)
             .collect()
+    }
+
+    fn observes(&self, mixture: &Mixture, history: &History) -> bool {
+        let steering = Steering::default();
+        self.situation(history, &[], &steering)
+            .with_mixture(Some(mixture.clone()), history)
+            .may_hold(Rule::MixedWork)
     }
 
     /// Whether the baseline would be over, had its runs told the objective.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use io_autotune_engine::Chosen;
-use io_autotune_model::Objective;
+use io_autotune_engine::{Chosen, Phase, Rule};
+use io_autotune_model::{Finding, FindingKind, Objective};
 use io_autotune_protocol::{
     ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
 };
@@ -155,12 +155,11 @@ fn standing(study: &StudySummary) -> String {
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
-    let findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let mut findings = findings.filter(|one| one.kind.instead_of_tuning().is_some());
-    let standing = match (&study.ordered, findings.next(), &study.gain) {
-        (Some(ordered), ..) => ordered.clone(),
-        (None, Some(found), _) => found.what.trim_end_matches('.').to_owned(),
-        (None, None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
+    let less = (study.gain.as_ref()).filter(|gain| gain.resolved && gain.gain > 0.0);
+    let settled = study.phase == Phase::Settled && study.ordered.is_none();
+    let standing = match (less.filter(|_| settled), found(study), &study.next) {
+        (_, Some(found), _) => found.what.trim_end_matches('.').to_owned(),
+        (Some(gain), ..) => {
             let less = study.objective.less(gain.gain);
             let what = match &study.objective {
                 Objective::Elapsed => "time",
@@ -173,9 +172,23 @@ fn standing(study: &StudySummary) -> String {
                 if less >= 0.0 { "less" } else { "more" },
             )
         }
-        _ => format!("{}, {}", study.phase, study.progress()),
+        (None, None, Some(next)) => next.says.clone(),
+        (None, None, None) => format!("{}, {}", study.phase, study.progress()),
     };
     format!("{standing} ({})", context.join(" "))
+}
+
+/// The finding that says why the next run is not tuned.
+fn found(study: &StudySummary) -> Option<&Finding> {
+    let rule = study.next.as_ref()?.rule;
+    let of_rule = |found: &&Finding| match found.kind {
+        FindingKind::Mixed => rule == Rule::MixedWork,
+        FindingKind::NothingToWin => matches!(rule, Rule::NothingToWin | Rule::Settled),
+        FindingKind::Unreported => rule == Rule::Baseline,
+        _ => false,
+    };
+    let findings = &study.assessment.as_ref()?.findings;
+    findings.iter().find(of_rule)
 }
 
 #[cfg(test)]

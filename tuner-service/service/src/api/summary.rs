@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
     Chosen, Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization,
-    Phase, Silence, Space, Tested, mean_interval,
+    Phase, Rule, Silence, Space, Steering, Tested, mean_interval,
 };
 use io_autotune_model::{Assessment, Finding, FindingKind, OTHERS_RATIO, Objective, SettledRun};
 use io_autotune_protocol::{
@@ -21,8 +21,9 @@ use serde_json::Value;
 use crate::api::deciding::{Asker, deciding, differences};
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::{heard_by, of_history, sources_of};
+use crate::decide::{heard_by, of_history, restricted_to_own, sources_of, standing_of};
 use crate::heard::{Heard, Hearing};
+use crate::limits::known_limit;
 use crate::plain;
 use crate::reader::Reader;
 
@@ -72,8 +73,16 @@ async fn study_of(
         .with_outlook(state.outlook)
         .with_cache(&surrogates)
         .with_prior(prior.as_ref());
-    let phase = epoch.phase(history, &state.pending);
     let assessment = assess::of(&service.store, &service.settings, state).await?;
+    // What others learnt changes where a study stands between its verdicts.
+    let alone = state.siblings.is_empty() && sources.is_empty();
+    let kept = assessment.standing.as_ref();
+    let kept = kept.filter(|kept| alone || kept.progress.settled).cloned();
+    let standing = kept.unwrap_or_else(|| {
+        let own = restricted_to_own(state);
+        standing_of(&epoch, history, own.history())
+    });
+    let phase = io_autotune_engine::phase(&standing, &state.space, &state.pending);
     let mut warnings = warnings(state, &epoch, history, &assessment, phase);
     warnings.extend(
         chosen(service, &row, state).map(|chosen| match chosen.instead {
@@ -145,7 +154,27 @@ async fn study_of(
             .current()
             .named(Some(&row.application), None)
             .meaningless;
+    let steering = Steering {
+        observed: nameless,
+        limit: known_limit(None, None, state.limit_seconds),
+        ..crate::decide::ordered(state)
+    };
+    let mut next = io_autotune_engine::next(
+        &standing,
+        &state.space,
+        &state.pending,
+        &steering,
+        Some(&assessment.gain),
+    );
+    next.says
+        .push_str(&by_order(next.rule, decided_by.as_ref()));
+    let unreported = FindingKind::Unreported;
+    if assessment.findings.iter().any(|one| one.kind == unreported) {
+        next.says
+            .push_str("; no run has told the study's objective, so none counts");
+    }
     Ok(StudySummary {
+        next: Some(next),
         nameless,
         study_id: row.study_id,
         cluster: service.shown_cluster(&row.cluster),
@@ -189,6 +218,19 @@ async fn study_of(
         warnings,
         sharing,
     })
+}
+
+/// The order by which a rule decides, in words.
+fn by_order(rule: Rule, order: Option<&OrderSummary>) -> String {
+    let ordered = matches!(rule, Rule::Off | Rule::Pinned | Rule::Frozen);
+    let Some(order) = order.filter(|_| ordered) else {
+        return String::new();
+    };
+    let number = (order.order_id).map_or_else(String::new, |number| format!(" by order {number}"));
+    match order.until {
+        Some(until) => format!("{number} until {}", until.strftime("%Y-%m-%d %H:%M UTC")),
+        None => number,
+    }
 }
 
 /// Whom a study hears; no names unless the site shows them.

@@ -96,7 +96,7 @@ async fn the_application_is_the_one_that_the_rules_make_of_the_jobs_name() {
     let run = run.runs(&service, 10.0).await;
     assert_eq!(run["application"], "nf-ALIGN");
     let said = line(&service, ALICE, "name=nf-ALIGN_%281%29").await;
-    assert!(said.contains("baseline, "), "{said}");
+    assert!(said.contains("run 2 of 4"), "{said}");
 }
 
 #[tokio::test]
@@ -126,8 +126,8 @@ async fn a_known_study_is_told_with_its_phase_progress_and_context() {
     service.job(ALICE, "app=ocean").runs(&service, 10.0).await;
     assert_eq!(
         line(&service, ALICE, "app=ocean").await,
-        "application ocean, accelerator romio: baseline, 0 of 15 exploring runs done \
-         (cpus_per_node=4 nodes=1 partition=main)"
+        "application ocean, accelerator romio: the default, which is measured first: run 2 of 4; \
+         then it explores (cpus_per_node=4 nodes=1 partition=main)"
     );
 }
 
@@ -135,17 +135,21 @@ async fn a_known_study_is_told_with_its_phase_progress_and_context() {
 async fn what_is_ordered_is_told_before_the_phase() {
     let service = TestService::new().await;
     service.job(ALICE, "app=ocean").runs(&service, 10.0).await;
-    for kind in ["freeze", "off"] {
+    let said = [
+        (
+            "freeze",
+            "the best known values, because the study is frozen",
+        ),
+        ("off", "nothing is applied, because tuning is turned off"),
+    ];
+    for (kind, words) in said {
         let body = json!({ "kind": kind, "why": "a test" });
-        service.user(ALICE).post("/v1/orders", body).await.ok();
-        let word = match kind {
-            "freeze" => "frozen",
-            other => other,
-        };
+        let order = service.user(ALICE).post("/v1/orders", body).await.ok();
+        let number = &order["order_id"];
         assert_eq!(
             line(&service, ALICE, "app=ocean").await,
             format!(
-                "application ocean, accelerator romio: {word} (cpus_per_node=4 nodes=1 partition=main)"
+                "application ocean, accelerator romio: {words} by order {number} (cpus_per_node=4 nodes=1 partition=main)"
             )
         );
     }
@@ -160,7 +164,7 @@ async fn a_pinned_study_is_told_so() {
     let path = format!("/v1/studies/{study}/pin");
     service.user(ALICE).post(&path, body).await.ok();
     let said = line(&service, ALICE, "app=ocean").await;
-    let pinned = "application ocean, accelerator romio: pinned (";
+    let pinned = "application ocean, accelerator romio: the pinned values (";
     assert!(said.starts_with(pinned), "{said}");
 }
 
@@ -252,7 +256,10 @@ async fn a_run_in_flight_does_not_show_before_its_verdict() {
     job.ends(&service, "COMPLETED", 10.0);
     service.poll().await;
     let after = line(&service, ALICE, "app=ocean").await;
-    assert!(after.contains(", 1 of 15 exploring runs done ("), "{after}");
+    assert!(
+        after.contains("1 of 15 exploring runs have ended, and about 14 runs are left"),
+        "{after}"
+    );
 }
 
 #[tokio::test]
@@ -352,7 +359,7 @@ async fn a_submission_is_told_which_accelerator_it_gets_and_why() {
     assert!(run["reason"].as_str().unwrap().contains(why), "{run}");
     // Then the other accelerator's study has something to tell.
     let said = line(&service, ALICE, "app=ocean").await;
-    let known = "application ocean, accelerator page-cache: baseline, ";
+    let known = "application ocean, accelerator page-cache: the default, which is measured first";
     assert!(said.starts_with(known) && said.ends_with(why), "{said}");
 }
 
@@ -409,7 +416,7 @@ async fn a_user_who_has_the_most_studies_is_told_so() {
     assert_eq!(line(&service, ALICE, "app=ice").await, too_many);
     // It is of the user, and of new studies.
     let known = line(&service, ALICE, "app=ocean").await;
-    assert!(known.contains("baseline, "), "{known}");
+    assert!(known.contains("run 2 of 4"), "{known}");
     let others = line(&service, BOB, "app=ice").await;
     assert!(
         others.ends_with("new; its first runs measure the default"),
@@ -516,7 +523,7 @@ async fn accelerators_together_are_one_study_in_whichever_order() {
     for written in ["romio+page-cache", "page-cache+romio"] {
         let request = format!("app=ocean,accelerator={written}");
         let said = line(&service, ALICE, &request).await;
-        let pinned = "application ocean, accelerator page-cache+romio: pinned (";
+        let pinned = "application ocean, accelerator page-cache+romio: the pinned values (";
         assert!(said.starts_with(pinned), "{said}");
         let path = format!(
             "/v1/studies?app=ocean&accelerator={}",

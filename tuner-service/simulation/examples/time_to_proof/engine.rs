@@ -6,7 +6,7 @@ pub(crate) mod hot;
 use std::sync::Arc;
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, History, Outlook, Pending, RecentRun};
+use io_autotune_engine::{Epoch, History, Mixture, Outlook, Pending, RecentRun, Steering};
 use io_autotune_model::{Effect, Gain};
 
 use crate::life::Given;
@@ -46,17 +46,16 @@ pub(crate) fn intervals(evidence: &Evidence, _gain: &Gain) -> [Option<(f64, f64)
 /// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
     epoch: Epoch<'_>,
-    prior: Option<&Prior>,
-    known: Known,
+    (prior, known): (Option<&Prior>, Known),
     draw: f64,
+    mixed: Option<Mixture>,
     history: &History,
     pending: &[Pending],
 ) -> Given {
-    let suggestion = epoch
-        .with_prior(prior)
-        .with_outlook(known)
-        .with_draw(draw)
-        .suggest(history, pending);
+    let epoch = epoch.with_prior(prior).with_outlook(known).with_draw(draw);
+    let steering = Steering::default();
+    let situation = epoch.situation(history, pending, &steering);
+    let suggestion = situation.with_mixture(mixed, history).decide().suggestion;
     Given {
         phase: suggestion.phase,
         role: suggestion.role,

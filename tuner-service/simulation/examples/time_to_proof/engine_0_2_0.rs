@@ -1,7 +1,7 @@
 //! The engine of tag 0.2.0: control runs come exactly every tenth, and nothing is drawn.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, History, Pending, RecentRun};
+use io_autotune_engine::{Epoch, History, Mixture, Pending, RecentRun, Role, is_observed};
 use io_autotune_model::{Gain, GainVerdict};
 
 use crate::life::Given;
@@ -44,12 +44,24 @@ pub(crate) fn intervals(_evidence: &Evidence, gain: &Gain) -> [Option<(f64, f64)
 /// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
     epoch: Epoch<'_>,
-    _prior: Option<&Prior>,
-    _known: Known,
+    _known: (Option<&Prior>, Known),
     _draw: f64,
+    mixed: Option<Mixture>,
     history: &History,
     pending: &[Pending],
 ) -> Given {
+    if let Some(mixed) = mixed {
+        let phase = epoch.phase(history, pending);
+        if is_observed(&mixed, history, phase) {
+            return Given {
+                phase,
+                role: Role::Observe,
+                // The first run of all is of the default.
+                parametrization: epoch.suggest(&History::default(), &[]).parametrization,
+                control_chance: None,
+            };
+        }
+    }
     let suggestion = epoch.suggest(history, pending);
     Given {
         phase: suggestion.phase,

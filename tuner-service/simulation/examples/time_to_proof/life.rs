@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use io_autotune_engine::evidence::Evidence;
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Pending, Phase, Role, Settings, SurrogateCache, Tally, Tested,
-    is_observed, mixture,
+    Epoch, History, Parametrization, Pending, Phase, Role, Rule, Settings, Steering,
+    SurrogateCache, Tally, Tested, mixture,
 };
 use io_autotune_model::GainVerdict;
 use rand::{RngExt, SeedableRng};
@@ -170,18 +170,8 @@ impl Life<'_> {
             .collect();
         let epoch = Epoch::new(space, self.settings, seed).with_cache(cache);
         let mixed = mixture(space, &self.history, self.settings);
-        if let Some(mixed) = mixed {
-            let phase = epoch.phase(&self.history, &pending);
-            if is_observed(&mixed, &self.history, phase) {
-                return Given {
-                    phase,
-                    role: Role::Observe,
-                    parametrization: space.default(),
-                    control_chance: None,
-                };
-            }
-        }
-        engine::suggest(epoch, self.prior, self.known, draw, &self.history, &pending)
+        let known = (self.prior, self.known);
+        engine::suggest(epoch, known, draw, mixed, &self.history, &pending)
     }
 
     /// Ends what ends before this hour, in that order; one at a time ends before the next starts.

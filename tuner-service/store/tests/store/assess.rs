@@ -43,7 +43,7 @@ fn said(epoch: i32, reason: &str) -> Assessment {
         effects: Vec::new(),
         findings: Vec::new(),
         shared: None,
-        is_proving: false,
+        standing: None,
         objective: Default::default(),
         elapsed: None,
         cleaned: None,

@@ -86,7 +86,7 @@ async fn metrics_say_what_the_service_does_and_no_names() {
 }
 
 #[tokio::test]
-async fn starts_are_counted_by_phase_and_role() {
+async fn starts_are_counted_by_phase_role_and_rule() {
     let service = TestService::new().await;
     service.job(ALICE, "app=ocean").start(&service).await;
     service.job(ALICE, "app=ocean").start(&service).await;
@@ -95,11 +95,13 @@ async fn starts_are_counted_by_phase_and_role() {
         .start(&service)
         .await;
     let read = read(&service).await;
-    let started = |phase: &str, role: &str| {
-        read[&format!("io_autotune_starts_total{{phase=\"{phase}\",role=\"{role}\"}}")]
+    let started = |phase: &str, role: &str, rule: &str| {
+        let labels = format!("phase=\"{phase}\",role=\"{role}\",rule=\"{rule}\"");
+        read[&format!("io_autotune_starts_total{{{labels}}}")]
     };
-    assert_eq!(started("baseline", "baseline"), 2.0);
-    assert_eq!(started(&watched.phase.to_string(), "observe"), 1.0);
+    assert_eq!(started("baseline", "baseline", "baseline"), 2.0);
+    let phase = watched.phase.to_string();
+    assert_eq!(started(&phase, "observe", "observed"), 1.0);
     assert_eq!(read[&requests("/v1/runs/start", "ok")], 3.0);
     assert_eq!(
         read["io_autotune_request_seconds_count{kind=\"start\"}"],

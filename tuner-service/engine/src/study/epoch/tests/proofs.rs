@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Outcome, finish, grid, started};
-use crate::{Outlook, ProofSettings, Tested};
+use crate::{Outlook, ProofSettings, Rule, Tested};
 
 /// Goes on with a study of which the first parameter's highest value takes half, as long as `is`
 /// says so of the next run and the number of runs; at most 200 runs.
@@ -64,8 +64,9 @@ fn the_search_pauses_for_a_proof_and_goes_on_once_it_claims_something() {
     assert_eq!(proof.len(), 20, "a promising proof goes on");
     let space = grid(&[5, 4, 4]);
     let is_proving = |outlook| {
-        let epoch = Epoch::new(&space, &settings, 7);
-        epoch.with_outlook(outlook).is_proving(&history)
+        let epoch = Epoch::new(&space, &settings, 7).with_outlook(outlook);
+        let steering = Steering::default();
+        epoch.situation(&history, &[], &steering).standing().search == Rule::Proof
     };
     assert!(is_proving(Outlook::Promising) && !is_proving(Outlook::Resolved));
     for one in &proof {

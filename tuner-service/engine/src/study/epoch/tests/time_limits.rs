@@ -4,6 +4,8 @@ use super::*;
 use crate::study::settings::MethodName;
 use crate::testing::{Outcome, finish, grid, lacks_headroom, normal, published, started, suggest};
 use io_autotune_search::math::Portable;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 const SEED: u64 = 42;
 

@@ -1,0 +1,110 @@
+//! The plain numbers that the rules look at: no surrogate is fitted for them.
+
+use io_autotune_model::Progress;
+use io_autotune_model::history::Pending;
+use io_autotune_model::run::{Phase, Role};
+use io_autotune_model::space::Space;
+
+use crate::study::steering::Steering;
+
+/// The runs of a study so far, its runs in flight, and what steers the next one.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts<'a> {
+    /// The runs that ended.
+    pub progress: Progress,
+    /// The runs in flight.
+    pub in_flight: InFlight,
+    /// What decides before the search.
+    pub steering: &'a Steering,
+}
+
+/// Runs in flight, as the rules count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InFlight {
+    /// All of them.
+    pub all: u64,
+    /// Those of the default, whatever they are for.
+    pub default: u64,
+    /// Those of the baseline.
+    pub baseline: u64,
+    /// Those that explore.
+    pub exploring: u64,
+    /// Those of the settled phase that are of its choice or are control runs.
+    pub settled: u64,
+}
+
+impl InFlight {
+    /// Counts runs in flight.
+    pub(crate) fn of(space: &Space, pending: &[Pending]) -> Self {
+        let default = space.default_point();
+        let count = |of: &dyn Fn(&Pending) -> bool| {
+            let runs = pending.iter().filter(|run| of(run));
+            runs.fold(0_u64, |sum, run| sum.saturating_add(run.count))
+        };
+        let is_settled = |run: &Pending| run.phase == Phase::Settled;
+        InFlight {
+            all: count(&|_| true),
+            default: count(&|run| space.validate(&run.parametrization).as_ref() == Ok(&default)),
+            baseline: count(&|run| run.role == Role::Baseline),
+            exploring: count(&|run| run.role.explores()),
+            settled: count(&|run| {
+                is_settled(run) && matches!(run.role, Role::Settled | Role::Control)
+            }),
+        }
+    }
+}
+
+impl Facts<'_> {
+    /// All runs, those in flight included.
+    pub(crate) fn runs(&self) -> u64 {
+        self.progress.total.saturating_add(self.in_flight.all)
+    }
+
+    /// Design and search runs, those in flight included.
+    pub(crate) fn explored(&self) -> u64 {
+        let ended = self.progress.explored;
+        ended.saturating_add(self.in_flight.exploring)
+    }
+
+    pub(crate) fn has_settled(&self) -> bool {
+        self.progress.settled || self.in_flight.settled > 0
+    }
+
+    /// Runs of the baseline, those in flight included.
+    pub(crate) fn baseline_runs(&self) -> u64 {
+        let counted = self.progress.default_counted;
+        counted.saturating_add(self.in_flight.baseline)
+    }
+
+    pub(crate) fn baseline_is_due(&self) -> bool {
+        self.baseline_runs() < u64::from(self.progress.baseline_runs)
+            && !self.progress.baseline_given_up
+    }
+
+    /// Of the first n runs at least floor(sqrt(n)) are of the default.
+    pub(crate) fn control_is_due(&self) -> bool {
+        let of_default = self.progress.default_runs + self.in_flight.default;
+        self.progress.controls && of_default < self.runs().isqrt()
+    }
+
+    pub(crate) fn exploring_is_full(&self) -> bool {
+        self.in_flight.exploring >= u64::from(self.progress.exploring)
+    }
+
+    pub(crate) fn lacks_headroom(&self) -> bool {
+        let limit = self.steering.limit_seconds();
+        limit.is_some_and(|limit| self.progress.headroom.lacks(limit))
+    }
+
+    pub(crate) fn may_complete_the_default(&self) -> bool {
+        let limit = self.steering.limit_seconds();
+        let longer = self.progress.longer_limit.zip(limit);
+        longer.is_some_and(|(longer, limit)| {
+            limit > longer.above && self.in_flight.default < longer.runs
+        })
+    }
+
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.progress.mixed && !self.steering.accepts_mixed
+    }
+}

@@ -1,0 +1,373 @@
+//! What the next run of a study gets, for readers: the rules once more, on what the last verdict
+//! stored. No surrogate is fitted.
+
+use io_autotune_model::history::Pending;
+use io_autotune_model::run::Phase;
+use io_autotune_model::space::Space;
+use io_autotune_model::text::seconds;
+use io_autotune_model::{Gain, Headroom, Next, Rule, Standing, Unknown};
+
+use crate::study::facts::{Facts, InFlight};
+use crate::study::rules::{Condition, Kind, RULES, Row};
+use crate::study::steering::Steering;
+
+/// What the next run of a study gets, why, and until when. `pending` are its runs in flight,
+/// `gain` is the gain of its choice.
+#[must_use]
+pub fn next(
+    standing: &Standing,
+    space: &Space,
+    pending: &[Pending],
+    steering: &Steering,
+    gain: Option<&Gain>,
+) -> Next {
+    let facts = Facts {
+        progress: standing.progress.clone(),
+        in_flight: InFlight::of(space, pending),
+        steering,
+    };
+    let reader = Reader { standing, facts };
+    let rule = reader.rule();
+    let told = reader.told(rule, gain);
+    Next {
+        rule,
+        says: told.says,
+        short: told.short,
+        runs: told.runs,
+        unless: reader.unknown(rule),
+    }
+}
+
+/// The phase of a study with these runs in flight.
+#[must_use]
+pub fn phase(standing: &Standing, space: &Space, pending: &[Pending]) -> Phase {
+    let steering = Steering::default();
+    let facts = Facts {
+        progress: standing.progress.clone(),
+        in_flight: InFlight::of(space, pending),
+        steering: &steering,
+    };
+    Reader { standing, facts }.step().1
+}
+
+struct Reader<'a> {
+    standing: &'a Standing,
+    facts: Facts<'a>,
+}
+
+/// What is said of the next run.
+struct Told {
+    says: String,
+    short: String,
+    runs: Option<u64>,
+}
+
+impl Reader<'_> {
+    fn rule(&self) -> Rule {
+        let found = RULES.iter().find(|row| self.holds(row));
+        found.map_or(Rule::Concluded, |row| row.rule)
+    }
+
+    /// The first step that holds, and its phase.
+    fn step(&self) -> (Rule, Phase) {
+        let mut steps = RULES.iter().filter_map(|row| match row.kind {
+            Kind::Step(phase) => self.applies(row).then_some((row.rule, phase)),
+            Kind::Instead | Kind::InsteadOfSearching => None,
+        });
+        steps.next().unwrap_or((Rule::Concluded, Phase::Settled))
+    }
+
+    fn holds(&self, row: &Row) -> bool {
+        let (step, phase) = self.step();
+        self.applies(row)
+            && match row.kind {
+                Kind::InsteadOfSearching => phase != Phase::Settled,
+                Kind::Instead if row.rule == Rule::NoHeadroom => {
+                    step.explores() && (step != self.standing.search || self.standing.explores)
+                }
+                Kind::Instead | Kind::Step(_) => true,
+            }
+    }
+
+    fn applies(&self, row: &Row) -> bool {
+        let spends = row.rule.explores() || row.rule == Rule::RegretBudget;
+        let is_over = self.facts.explored() >= u64::from(self.facts.progress.budget);
+        match row.applies {
+            Condition::Facts(holds) => holds(&self.facts),
+            Condition::Search(_) if spends && row.rule != Rule::Confirm && is_over => false,
+            Condition::Search(_) => row.rule == self.standing.search,
+        }
+    }
+
+    /// What another rule may decide by, or what this one leaves open.
+    fn unknown(&self, rule: Rule) -> Vec<Unknown> {
+        let is_drawn = matches!(rule, Rule::Settled | Rule::Concluded | Rule::Proof)
+            && self.facts.progress.controls;
+        let unknown = [
+            (is_drawn, Unknown::Draw),
+            (rule == Rule::NoHeadroom, Unknown::Limit),
+            (self.depends_on_runs_in_flight(rule), Unknown::InFlight),
+        ];
+        let unknown = unknown.into_iter().filter(|(is_so, _)| *is_so);
+        unknown.map(|(_, one)| one).collect()
+    }
+
+    /// Runs in flight change what the surrogate expects, and cost what they may cost. Only a verdict
+    /// tells what the search makes of them.
+    fn depends_on_runs_in_flight(&self, rule: Rule) -> bool {
+        let (step, _) = self.step();
+        if rule != step && rule != Rule::NoHeadroom {
+            return false;
+        }
+        let in_flight = self.facts.in_flight;
+        let of_others = in_flight.all > in_flight.default || in_flight.exploring > 0;
+        match step {
+            Rule::Design
+            | Rule::Promised
+            | Rule::ConfirmForProof
+            | Rule::DesignWithoutDefault
+            | Rule::SearchWithoutDefault
+            | Rule::DefaultAgain => of_others,
+            Rule::Search if self.standing.pause.is_some() => in_flight.all > 0,
+            Rule::Search => of_others && self.facts.progress.design_left > 0,
+            Rule::RegretBudget => of_others || self.runs_to_go() == Some(0),
+            _ => false,
+        }
+    }
+
+    fn told(&self, rule: Rule, gain: Option<&Gain>) -> Told {
+        let progress = &self.facts.progress;
+        // Of runs that ended: whether one in flight is a control run is not told.
+        let left = u64::from(progress.budget).saturating_sub(progress.explored);
+        let to_a_choice = format!("{} to a choice", runs(left));
+        let explores = |what: &str| Told {
+            says: format!(
+                "{what}: {} of {} exploring runs have ended, and about {} are left to a choice",
+                progress.explored.min(u64::from(progress.budget)),
+                progress.budget,
+                runs(left)
+            ),
+            short: to_a_choice.clone(),
+            runs: Some(left),
+        };
+        match rule {
+            Rule::Observed => told(
+                "nothing is applied, because the job's name says nothing of the program: submit with \
+                 --io-autotune=app=NAME",
+                "observed: no name",
+            ),
+            Rule::Off => told(
+                "nothing is applied, because tuning is turned off",
+                "nothing: off",
+            ),
+            Rule::Pinned => told("the pinned values", "pinned"),
+            Rule::MixedWork => told(
+                "nothing is applied, because different work takes turns under this name, until each has \
+                 a name of its own or it is accepted",
+                "observed: different work",
+            ),
+            Rule::Restarted => told(
+                "the best known values, because the job restarted",
+                "best known",
+            ),
+            Rule::Busy => told(
+                "the best known values, because the study is busy",
+                "best known",
+            ),
+            Rule::Frozen => told(
+                "the best known values, because the study is frozen",
+                "best known: frozen",
+            ),
+            Rule::Settled | Rule::Concluded => self.settled(gain),
+            Rule::Baseline => {
+                let of = u64::from(progress.baseline_runs);
+                let number = (self.facts.baseline_runs() + 1).min(of);
+                Told {
+                    says: format!(
+                        "the default, which is measured first: run {number} of {of}; then it explores"
+                    ),
+                    short: format!("measures the default: {number} of {of}"),
+                    runs: Some(of - self.facts.baseline_runs().min(of)),
+                }
+            }
+            Rule::LongerLimit => told(
+                "the default, because the job's time limit is longer than those that cut it short",
+                "the default again",
+            ),
+            Rule::Proof => {
+                let most = progress.proof_most.saturating_sub(progress.proof);
+                Told {
+                    says: format!(
+                        "the best known values or, as drawn, the default, until these show a gain or a \
+                         loss: after {} more of the best known at the latest; then {to_a_choice}",
+                        runs(most)
+                    ),
+                    short: format!("a proof, then {to_a_choice}"),
+                    runs: Some(most),
+                }
+            }
+            Rule::Control => Told {
+                runs: Some(1),
+                ..told(
+                    "the default, because too few of the runs so far were of it; then the search goes on",
+                    "a control run",
+                )
+            },
+            Rule::ExploringFull => {
+                let exploring = runs(self.facts.in_flight.exploring);
+                told(
+                    &format!(
+                        "the best known values, because {exploring} explore already: until one of them \
+                         ends"
+                    ),
+                    "best known: runs explore",
+                )
+            }
+            Rule::NoHeadroom => told(&self.no_headroom(), "best known: short time limit"),
+            Rule::DesignWithoutDefault | Rule::SearchWithoutDefault => {
+                let told = explores("something new, because the default does not complete");
+                Told {
+                    short: format!("{}: the default fails", told.short),
+                    ..told
+                }
+            }
+            Rule::DefaultAgain => told(
+                "the default, because nothing has completed yet: until a run completes",
+                "waits for a run that completes",
+            ),
+            Rule::ConfirmForProof | Rule::Confirm => Told {
+                runs: Some(1),
+                ..told(
+                    "the best so far a second time, because one run may be luck",
+                    "confirms the best",
+                )
+            },
+            Rule::Promised => explores("what other studies of this accelerator found fast"),
+            Rule::Design => explores("new values of a design that is spread over the space"),
+            Rule::Search => explores("what the search proposes"),
+            Rule::RegretBudget => self.pause(left),
+            Rule::AwaitingResults => {
+                let exploring = runs(self.facts.in_flight.exploring);
+                told(
+                    &format!(
+                        "the best known values, until the last {exploring} that explore have ended"
+                    ),
+                    "awaits the last results",
+                )
+            }
+            Rule::NothingToWin => told(
+                "the default, because no values can make the runs faster",
+                "nothing to win",
+            ),
+        }
+    }
+
+    fn settled(&self, gain: Option<&Gain>) -> Told {
+        if self.standing.search == Rule::NothingToWin {
+            return self.told(Rule::NothingToWin, gain);
+        }
+        let chosen = match self.facts.progress.controls {
+            true => "the chosen values or, as drawn, the default, as a control run",
+            false => "the chosen values",
+        };
+        let needed = gain.filter(|gain| !gain.verdict.is_resolved());
+        match needed.and_then(|gain| gain.runs_needed) {
+            // So many were enough by the estimate: which run proves it is chance.
+            Some(0) => told(
+                &format!("{chosen}, until these show a gain or a loss"),
+                "more control runs, for a proof",
+            ),
+            Some(more) => Told {
+                says: format!("{chosen}: about {} more to a proof", runs(more)),
+                short: format!("{} to a proof", runs(more)),
+                runs: Some(more),
+            },
+            None => told(
+                &format!("{chosen}, for good: it is watched for a drift"),
+                "watches for drift",
+            ),
+        }
+    }
+
+    fn pause(&self, left: u64) -> Told {
+        let Some(pause) = self.standing.pause else {
+            return told("the best known values, because exploring pauses", "pauses");
+        };
+        let to_go = self.runs_to_go();
+        let again = match to_go {
+            None => "it does not explore again".to_owned(),
+            Some(0) => "it explores again when those in flight have ended".to_owned(),
+            Some(1) => "it explores again after about 1 more run".to_owned(),
+            Some(more) => format!("it explores again after about {more} more runs"),
+        };
+        let worst = match pause.worst {
+            worst if worst >= 1.5 => format!(
+                " (one trial took {} times as long as the default)",
+                factor(worst)
+            ),
+            _ => String::new(),
+        };
+        Told {
+            says: format!(
+                "the best known values, because exploring is expected to have cost {:.1} runs of the \
+                 default, of the {:.1} that it may by now{worst}: {again}, and then has {} left",
+                pause.regret,
+                pause.bound,
+                runs(left)
+            ),
+            short: match to_go {
+                Some(more) => format!("explores after {}", runs(more)),
+                None => "pauses".to_owned(),
+            },
+            runs: to_go,
+        }
+    }
+
+    /// After how many more runs than those in flight a pause ends; none if it does not.
+    fn runs_to_go(&self) -> Option<u64> {
+        let runs = self.standing.pause?.runs;
+        (runs < u64::MAX).then(|| runs.saturating_sub(self.facts.in_flight.all))
+    }
+
+    fn no_headroom(&self) -> String {
+        let limit = self.facts.steering.limit_seconds().unwrap_or_default();
+        let limit = seconds(limit);
+        match self.facts.progress.headroom {
+            Headroom::Seconds(needed) => format!(
+                "the best known values, because a time limit of {limit}, as the latest job had, leaves \
+                 no room to explore: that may take {}",
+                seconds(needed)
+            ),
+            Headroom::Any | Headroom::Unknown => format!(
+                "the best known values, because it is not known whether a time limit of {limit}, as the \
+                 latest job had, leaves room to explore: until a run of the default has counted"
+            ),
+        }
+    }
+}
+
+fn told(says: &str, short: &str) -> Told {
+    Told {
+        says: says.to_owned(),
+        short: short.to_owned(),
+        runs: None,
+    }
+}
+
+fn runs(runs: u64) -> String {
+    match runs {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    }
+}
+
+/// A ratio with two digits that count, at the most.
+fn factor(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 9.95 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,348 @@
+//! The rules that decide what a run gets, from top to bottom: the first that applies holds.
+//!
+//! A start, the phase of a study, what `status` says comes next, and the table in docs/engine.md
+//! all read this list. A rule is either a *step* of the study, which gives the run its phase, or
+//! stands *instead* of the steps below it: then the run keeps the phase of the step that would have
+//! held.
+
+use io_autotune_model::Rule;
+use io_autotune_model::reason::Suggestion;
+use io_autotune_model::run::Phase;
+
+use crate::study::facts::Facts;
+use crate::study::situation::Situation;
+
+/// A rule: when it applies, and what the run gets then.
+pub(crate) struct Row {
+    /// Its name, which is stored with the run.
+    pub(crate) rule: Rule,
+    pub(crate) kind: Kind,
+    /// The condition in words, for docs/engine.md.
+    pub(crate) when: &'static str,
+    /// What the run gets, in words.
+    pub(crate) gets: &'static str,
+    /// The keys of service.toml that it depends on.
+    pub(crate) keys: &'static str,
+    pub(crate) applies: Condition,
+    /// What the run gets; none where the rule has nothing to give after all, and the next is asked.
+    pub(crate) gives: fn(&Situation<'_>) -> Option<Suggestion>,
+}
+
+/// What a rule's condition looks at.
+pub(crate) enum Condition {
+    /// Plain numbers: a reader evaluates it too.
+    Facts(fn(&Facts<'_>) -> bool),
+    /// What the search knows, perhaps by a surrogate. A reader has the answer of the last verdict.
+    Search(fn(&Situation<'_>) -> bool),
+}
+
+/// What a rule is to the phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A step of the study: the run has this phase.
+    Step(Phase),
+    /// Instead of the steps below.
+    Instead,
+    /// Instead of the steps below, unless the study has settled or settles now.
+    InsteadOfSearching,
+}
+
+use Condition::{Facts as OnFacts, Search as OnSearch};
+use Kind::{Instead, InsteadOfSearching, Step};
+
+/// The rules, in their order.
+pub(crate) const RULES: &[Row] = &[
+    Row {
+        rule: Rule::Observed,
+        kind: Instead,
+        when: "the job asks to be observed (`mode=observe`), or its name says nothing of the program",
+        gets: "the default; nothing is applied",
+        keys: "",
+        applies: OnFacts(|facts| facts.steering.observed),
+        gives: |one| Some(one.observed()),
+    },
+    Row {
+        rule: Rule::Off,
+        kind: Instead,
+        when: "an order turned tuning off (`io-autotune off`)",
+        gets: "the default; nothing is applied",
+        keys: "",
+        applies: OnFacts(|facts| facts.steering.off),
+        gives: |one| Some(one.off()),
+    },
+    Row {
+        rule: Rule::Pinned,
+        kind: Instead,
+        when: "the study is pinned (`io-autotune pin`), and the pin fits its space",
+        gets: "the pin",
+        keys: "",
+        applies: OnFacts(|facts| facts.steering.pin.is_some()),
+        gives: |one| one.pinned(),
+    },
+    Row {
+        rule: Rule::MixedWork,
+        kind: InsteadOfSearching,
+        when: "[different work](#mixed-work) takes turns under the study's name, and nobody accepted it",
+        gets: "the default; nothing is applied",
+        keys: "`max_baseline_cv` 0.5",
+        applies: OnFacts(|facts| facts.is_mixed()),
+        gives: |one| one.observed_as_mixed(),
+    },
+    Row {
+        rule: Rule::Restarted,
+        kind: Instead,
+        when: "Slurm restarted the job",
+        gets: "the best known",
+        keys: "",
+        applies: OnFacts(|facts| facts.steering.restart_count > 0),
+        gives: |one| Some(one.restarted()),
+    },
+    Row {
+        rule: Rule::Busy,
+        kind: Instead,
+        when: "other starts of the study held it until the prolog's deadline came near",
+        gets: "the best known",
+        keys: "",
+        applies: OnFacts(|facts| facts.steering.busy),
+        gives: |one| Some(one.busy()),
+    },
+    Row {
+        rule: Rule::Frozen,
+        kind: Instead,
+        when: "an order froze the study (`io-autotune freeze`)",
+        gets: "the best known",
+        keys: "",
+        applies: OnFacts(|facts| facts.steering.frozen),
+        gives: |one| Some(one.frozen()),
+    },
+    Row {
+        rule: Rule::Settled,
+        kind: Step(Phase::Settled),
+        when: "the study has settled; it stays so",
+        gets: "the [recommendation](#recommendation) or, as drawn, a [control run](#control-runs)",
+        keys: "`controls_at_first` 20, `control_every_at_first` 2, `controls_promising` 150, \
+               `control_every_promising` 3, `control_every` 10, `control_every_resolved` 20",
+        applies: OnFacts(|facts| facts.has_settled()),
+        gives: |one| Some(one.settled()),
+    },
+    Row {
+        rule: Rule::Baseline,
+        kind: Step(Phase::Baseline),
+        when: "fewer runs of the default than a baseline has counted or are in flight, and it \
+               [completes](#a-default-that-does-not-complete)",
+        gets: "the default",
+        keys: "`baseline_runs` 4, `baseline_lost_runs` 3",
+        applies: OnFacts(|facts| facts.baseline_is_due()),
+        gives: |one| Some(one.baseline()),
+    },
+    Row {
+        rule: Rule::LongerLimit,
+        kind: Instead,
+        when: "time limits alone cut every run of the default short, and the job's is longer",
+        gets: "the default",
+        keys: "`baseline_lost_runs` 3",
+        applies: OnFacts(|facts| facts.may_complete_the_default()),
+        gives: |one| Some(one.baseline()),
+    },
+    Row {
+        rule: Rule::Proof,
+        kind: Step(Phase::Search),
+        when: "a [proof](#proofs-in-the-search) begins or lasts",
+        gets: "the best known or, as drawn, a control run",
+        keys: "`[study.proof]`",
+        applies: OnSearch(|one| one.proves()),
+        gives: |one| Some(one.drawn(Phase::Search)),
+    },
+    Row {
+        rule: Rule::Control,
+        kind: InsteadOfSearching,
+        when: "fewer than `floor(sqrt(n))` of the n runs so far, in flight included, are of the default",
+        gets: "the default",
+        keys: "",
+        applies: OnFacts(|facts| facts.control_is_due()),
+        gives: |one| Some(one.control(one.phase())),
+    },
+    Row {
+        rule: Rule::ExploringFull,
+        kind: InsteadOfSearching,
+        when: "as many runs explore as may at once",
+        gets: "the best known",
+        keys: "`exploring` 8",
+        applies: OnFacts(|facts| facts.exploring_is_full()),
+        gives: |one| Some(one.waits_for_a_place()),
+    },
+    Row {
+        rule: Rule::NoHeadroom,
+        kind: Instead,
+        when: "the job would explore, and its time limit leaves no \
+               [headroom](#time-limit-headroom)",
+        gets: "the best known",
+        keys: "`[study.regret]`: `design_most` 2.0",
+        applies: OnFacts(|facts| facts.lacks_headroom()),
+        gives: |one| one.instead_of_exploring(),
+    },
+    Row {
+        rule: Rule::DesignWithoutDefault,
+        kind: Step(Phase::Design),
+        when: "the [default does not complete](#a-default-that-does-not-complete), nor has anything \
+               else, and a point of the design has not run",
+        gets: "that point",
+        keys: "`design_points` 15",
+        applies: OnSearch(|one| one.has_design_without_default()),
+        gives: |one| one.design_without_default(),
+    },
+    Row {
+        rule: Rule::SearchWithoutDefault,
+        kind: Step(Phase::Search),
+        when: "likewise, and the design has run; on a site after fewer than `design_points` runs",
+        gets: "something new at random",
+        keys: "",
+        applies: OnSearch(|one| one.searches_without_default()),
+        gives: |one| one.search_without_default(),
+    },
+    Row {
+        rule: Rule::DefaultAgain,
+        kind: Step(Phase::Baseline),
+        when: "likewise, and enough was tried",
+        gets: "the default, until something completes",
+        keys: "",
+        applies: OnSearch(|one| one.tries_the_default_again()),
+        gives: |one| Some(one.baseline()),
+    },
+    Row {
+        rule: Rule::ConfirmForProof,
+        kind: Step(Phase::Search),
+        when: "a [proof](#proofs-in-the-search) would be of what has run once",
+        gets: "its second run",
+        keys: "`[study.proof]`",
+        applies: OnSearch(|one| one.confirms_for_a_proof()),
+        gives: |one| one.confirm_for_a_proof(),
+    },
+    Row {
+        rule: Rule::Promised,
+        kind: Step(Phase::Design),
+        when: "nothing has been explored, and [other studies](priors.md) found something near the \
+               default fast",
+        gets: "that",
+        keys: "`prior`",
+        applies: OnSearch(|one| one.promised().is_some()),
+        gives: |one| one.promise(),
+    },
+    Row {
+        rule: Rule::Design,
+        kind: Step(Phase::Design),
+        when: "a point of the Latin hypercube has not run, and the regret budget allows it",
+        gets: "that point; the nearest to the default first",
+        keys: "`design_points` 15",
+        applies: OnSearch(|one| one.may_run_a_design_point()),
+        gives: |one| one.design_point(),
+    },
+    Row {
+        rule: Rule::Search,
+        kind: Step(Phase::Search),
+        when: "the design has run, and the search neither [stops early](#stopping-early) nor has \
+               spent its budget",
+        gets: "the method's proposal",
+        keys: "`budget` 50, `method`",
+        applies: OnSearch(|one| one.searches()),
+        gives: |one| one.proposal(),
+    },
+    Row {
+        rule: Rule::RegretBudget,
+        kind: Step(Phase::Search),
+        when: "exploring has cost what the [regret budget](#regret) allows by now",
+        gets: "the best known",
+        keys: "`[study.regret]`",
+        applies: OnSearch(|one| one.is_held()),
+        gives: |one| Some(one.pauses()),
+    },
+    Row {
+        rule: Rule::AwaitingResults,
+        kind: Step(Phase::Search),
+        when: "the search is over, and exploring runs are in flight",
+        gets: "the best known",
+        keys: "",
+        applies: OnFacts(|facts| facts.in_flight.exploring > 0),
+        gives: |one| Some(one.awaits_results()),
+    },
+    Row {
+        rule: Rule::NothingToWin,
+        kind: Step(Phase::Settled),
+        when: "[nothing can be won](#stopping-early)",
+        gets: "the default: the study settles",
+        keys: "`[study.stop]`: `little_io`, `unread_runs`",
+        applies: OnSearch(|one| one.nothing_to_win().is_some()),
+        gives: |one| Some(one.settled()),
+    },
+    Row {
+        rule: Rule::Confirm,
+        kind: Step(Phase::Search),
+        when: "the lowest mean is of one run, and exploring runs are fewer than twice the budget",
+        gets: "its second run",
+        keys: "`budget` 50",
+        applies: OnSearch(|one| one.unconfirmed().is_some()),
+        gives: |one| one.confirm(),
+    },
+    Row {
+        rule: Rule::Concluded,
+        kind: Step(Phase::Settled),
+        when: "the search is over",
+        gets: "what a settled study gives: this run settles it",
+        keys: "",
+        applies: OnFacts(|_| true),
+        gives: |one| Some(one.settled()),
+    },
+];
+
+/// The rules as a table of Markdown, for docs/engine.md.
+fn rules_table() -> String {
+    let mut table = "| rule | applies when | the run gets | phase | keys, defaults |\n".to_owned();
+    table.push_str("| --- | --- | --- | --- | --- |\n");
+    for (number, row) in (1..).zip(RULES) {
+        let phase = match row.kind {
+            Kind::Step(phase) => phase.as_str(),
+            Kind::Instead => "",
+            Kind::InsteadOfSearching => "unless settled",
+        };
+        let Row {
+            rule,
+            when,
+            gets,
+            keys,
+            ..
+        } = row;
+        table.push_str(&format!(
+            "| {number}. `{rule}` | {when} | {gets} | {phase} | {keys} |\n"
+        ));
+    }
+    table
+}
+
+/// docs/engine.md with the table of this list between its marks; none if it has no marks.
+#[must_use]
+pub fn with_rules_table(page: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGINS)?;
+    let (_, after) = rest.split_once(ENDS)?;
+    Some(format!("{before}{BEGINS}\n{}{ENDS}{after}", rules_table()))
+}
+
+const BEGINS: &str = "<!-- Rules: written by `make rules`. -->";
+const ENDS: &str = "<!-- End of rules. -->";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_stand_in_the_order_of_the_rules_and_each_has_one() {
+        let listed: Vec<Rule> = RULES.iter().map(|row| row.rule).collect();
+        assert_eq!(listed, Rule::ALL);
+    }
+
+    #[test]
+    fn the_table_in_the_docs_is_this_list() {
+        let page = include_str!("../../../../docs/engine.md");
+        let renewed = with_rules_table(page).expect("docs/engine.md marks the table");
+        assert_eq!(page, renewed, "docs/engine.md is stale: run `make rules`");
+    }
+}
