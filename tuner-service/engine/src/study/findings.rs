@@ -77,7 +77,7 @@ impl Epoch<'_> {
     fn observes(&self, mixture: &Mixture, history: &History) -> bool {
         let steering = Steering::default();
         self.situation(history, &[], &steering)
-            .with_mixture(Some(mixture.clone()), history)
+            .with_mixture(Some(*mixture), history)
             .may_hold(Rule::MixedWork)
     }
 

@@ -270,7 +270,7 @@ impl Situation<'_> {
     }
 
     pub(crate) fn observed_as_mixed(&self) -> Option<Suggestion> {
-        let mixture = self.mixture.clone()?;
+        let mixture = self.mixture?;
         Some(self.unapplied(mixture.into()))
     }
 

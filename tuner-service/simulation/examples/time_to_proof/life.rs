@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use io_autotune_engine::evidence::Evidence;
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Pending, Phase, Role, Rule, Settings, Steering,
-    SurrogateCache, Tally, Tested, mixture,
+    Epoch, History, Parametrization, Pending, Phase, Role, Settings, SurrogateCache, Tally, Tested,
+    mixture,
 };
 use io_autotune_model::GainVerdict;
 use rand::{RngExt, SeedableRng};

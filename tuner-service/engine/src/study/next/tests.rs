@@ -63,7 +63,9 @@ impl Life {
         let slow: f64 = (self.slopes.iter().zip(&point.0))
             .map(|(slope, level)| slope * f64::from(*level))
             .sum();
-        let work = f64::from(u8::from(self.works && self.history.tally.total % 2 == 0));
+        let work = f64::from(u8::from(
+            self.works && self.history.tally.total.is_multiple_of(2),
+        ));
         let log = slow + work * 1.5 + 0.05 * normal(&mut self.world);
         Outcome::Elapsed(100.0 * log.exponential())
     }
