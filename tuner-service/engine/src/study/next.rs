@@ -5,7 +5,7 @@ use io_autotune_model::history::Pending;
 use io_autotune_model::run::Phase;
 use io_autotune_model::space::Space;
 use io_autotune_model::text::seconds;
-use io_autotune_model::{Gain, Headroom, Next, Rule, Standing, Unknown};
+use io_autotune_model::{Gain, GainVerdict, Headroom, Next, Rule, Standing, Unknown};
 
 use crate::study::facts::{Facts, InFlight};
 use crate::study::rules::{Condition, Kind, RULES, Row};
@@ -270,18 +270,21 @@ impl Reader<'_> {
             true => "the chosen values or, as drawn, the default, as a control run",
             false => "the chosen values",
         };
-        let needed = gain.filter(|gain| !gain.verdict.is_resolved());
-        match needed.and_then(|gain| gain.runs_needed) {
-            // So many were enough by the estimate: which run proves it is chance.
-            Some(0) => told(
-                &format!("{chosen}, until these show a gain or a loss"),
-                "more control runs, for a proof",
-            ),
-            Some(more) => Told {
+        let is_open = |gain: &&Gain| {
+            let verdict = gain.verdict;
+            matches!(verdict, GainVerdict::NotYet | GainVerdict::Unclear)
+        };
+        match gain.filter(is_open).map(|gain| gain.runs_needed) {
+            Some(Some(more)) if more > 0 => Told {
                 says: format!("{chosen}: about {} more to a proof", runs(more)),
                 short: format!("{} to a proof", runs(more)),
                 runs: Some(more),
             },
+            // By the estimate so many were enough: which run proves it is chance.
+            Some(_) => told(
+                &format!("{chosen}, until these show a gain or a loss"),
+                "more control runs, for a proof",
+            ),
             None => told(
                 &format!("{chosen}, for good: it is watched for a drift"),
                 "watches for drift",
