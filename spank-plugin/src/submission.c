@@ -76,14 +76,17 @@ static bool is_silent(const struct ioat_submission *submission)
     return ioat_launcher_is_quiet() || isatty(STDERR_FILENO) == 0;
 }
 
+// A submission neither ends nor waits by what is only said.
 static void say(const char *line, void *data)
 {
     (void)data;
+    if (!ioat_can_be_told(STDERR_FILENO))
+        return;
     if (!ioat_launcher_is_quiet()) {
         IOAT_INFO("%s", line);
         return;
     }
-    // Slurm's log is below its level then. A submission does not end by what is only said.
+    // Slurm's log is below its level then.
     char text[OUTPUT_MAX + 128];
     const int length =
         snprintf(text, sizeof text, "%s: io-autotune: %s\n", program_invocation_short_name, line);

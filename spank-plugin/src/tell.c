@@ -1,29 +1,28 @@
 #include "tell.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include "unsignalled.h"
 
 // Less than PIPE_BUF: a pipe that can be written to takes all of it.
 #define LINE_SIZE 1024
 
-// A limit on files or a reader that is gone would end the task by these.
-static const int SIGNALS[] = {SIGPIPE, SIGXFSZ};
-#define SIGNALS_COUNT (sizeof SIGNALS / sizeof *SIGNALS)
-
 void ioat_write_once(int fd, const char *text, size_t length)
 {
-    const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction before[SIGNALS_COUNT];
-    size_t ignored = 0;
-    while (ignored < SIGNALS_COUNT && sigaction(SIGNALS[ignored], &ignore, &before[ignored]) == 0)
-        ignored++;
-    if (ignored == SIGNALS_COUNT && write(fd, text, length) < 0) {
+    struct ioat_held_signals before;
+    ioat_hold_signals(&before);
+    if (write(fd, text, length) < 0) {
         // The job's own output fails as well then, and says so.
     }
-    while (ignored-- > 0)
-        sigaction(SIGNALS[ignored], &before[ignored], NULL);
+    ioat_release_signals(&before);
+}
+
+bool ioat_can_be_told(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
 }
 
 void ioat_tell(int fd, const char *text, const char *kept)
@@ -41,7 +40,6 @@ void ioat_tell(int fd, const char *text, const char *kept)
         length = sizeof line - 1;
         line[length - 1] = '\n';
     }
-    struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0)
+    if (ioat_can_be_told(fd))
         ioat_write_once(fd, line, (size_t)length);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmocka_all.h"
 #include "pidfd.h"
@@ -166,6 +167,10 @@ static void record(enum fake_level level, const char *format, va_list arguments)
     assert_int_equal(strncmp(text, PREFIX, strlen(PREFIX)), 0);
     lines[line_count].level = level;
     lines[line_count++].text = text;
+    // As in sbatch, salloc and srun, whose log it is.
+    if (fake.writes && write(STDERR_FILENO, text, strlen(text)) < 0) {
+        // The tests look at what comes of it.
+    }
 }
 
 #define LOGGER(name, level)                                                                        \

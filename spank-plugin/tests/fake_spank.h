@@ -31,6 +31,8 @@ struct fake {
     bool options;
     const char *job_name, *comment;
     bool quiet, parsable;
+    /// Whether the log is written to standard error, as sbatch, salloc and srun do.
+    bool writes;
 };
 
 extern struct fake fake;

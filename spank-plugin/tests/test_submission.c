@@ -1,8 +1,13 @@
 // sbatch, salloc and srun: the option, the request, the preview. The helper is a script.
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -516,6 +521,112 @@ static void the_preview_is_clean_and_short(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, "four"), 0);
 }
 
+// Submits with this as standard error, and a preview or a refusal to say.
+static void submit_with_stderr(int to, bool quiet)
+{
+    const int before = dup(STDERR_FILENO);
+    begin(S_CTX_ALLOCATOR, "echo line; test \"$1\" = submit || exit 2");
+    fake.options = true;
+    fake.quiet = quiet;
+    fake.writes = true;
+    assert_true(dup2(to, STDERR_FILENO) >= 0);
+    alarm(10);
+    const int refused = option("accelerator=none");
+    const int taken = option("app=ocean");
+    post_opt();
+    alarm(0);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    close(before);
+    assert_int_equal(refused, -1);
+    assert_int_equal(taken, 0);
+    assert_travels("app=ocean,mode=tune");
+}
+
+static void assert_no_signal_is_left(void)
+{
+    sigset_t pending, blocked;
+    assert_int_equal(sigpending(&pending), 0);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &blocked), 0);
+    const int signals[] = {SIGPIPE, SIGXFSZ};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        assert_int_equal(sigismember(&pending, signals[i]), 0);
+        assert_int_equal(sigismember(&blocked, signals[i]), 0);
+    }
+}
+
+// Attack (files): sbatch's standard error is a pipe without a reader, or a file that may not grow.
+// Outcome: Neither a preview nor a refusal ends it by a signal, and the job is submitted.
+static void what_cannot_be_said_ends_no_submission(void **state)
+{
+    (void)state;
+    for (int quiet = 0; quiet < 2; quiet++) {
+        int ends[2];
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        close(ends[0]);
+        submit_with_stderr(ends[1], quiet);
+        close(ends[1]);
+        assert_no_signal_is_left();
+
+        const int file = memfd_create("limited", MFD_CLOEXEC);
+        struct rlimit before;
+        assert_int_equal(lseek(file, 1 << 20, SEEK_SET), 1 << 20);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+        // The helper's script and its notes are smaller.
+        const struct rlimit low = {.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+        submit_with_stderr(file, quiet);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        close(file);
+        assert_no_signal_is_left();
+    }
+}
+
+// A signal of that kind which somebody else holds stays his.
+static void what_was_pending_before_stays(void **state)
+{
+    (void)state;
+    sigset_t signals, mask, pending;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &signals, &mask), 0);
+    raise(SIGPIPE);
+    begin(S_CTX_ALLOCATOR, "echo line");
+    assert_asked("app=ocean", "app=ocean,mode=tune");
+    assert_int_equal(sigpending(&pending), 0);
+    assert_int_equal(sigismember(&pending, SIGPIPE), 1);
+    const struct timespec at_once = {0};
+    assert_int_equal(sigtimedwait(&signals, NULL, &at_once), SIGPIPE);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &mask, NULL), 0);
+}
+
+// Attack (files): Whoever reads sbatch's standard error has stopped to read.
+// Outcome: The submission does not wait for what is only said.
+static void a_reader_that_does_not_read_is_not_waited_for(void **state)
+{
+    (void)state;
+    char full[4096] = {0};
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(ends[1], full, sizeof full) > 0) {
+    }
+    assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+    const int before = dup(STDERR_FILENO);
+    begin(S_CTX_ALLOCATOR, "echo line");
+    fake.writes = true;
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    alarm(10);
+    const int taken = option("app=ocean");
+    post_opt();
+    alarm(0);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(taken, 0);
+    assert_travels("app=ocean,mode=tune");
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+}
+
 static void each_component_carries_the_first_ones_request(void **state)
 {
     (void)state;
@@ -629,6 +740,9 @@ int main(void)
         CASE(nothing_is_checked_inside_a_job),
         CASE(a_failed_preview_shows_nothing),
         CASE(the_preview_is_clean_and_short),
+        CASE(what_cannot_be_said_ends_no_submission),
+        CASE(what_was_pending_before_stays),
+        CASE(a_reader_that_does_not_read_is_not_waited_for),
         CASE(each_component_carries_the_first_ones_request),
         CASE(a_step_of_several_components_is_explained_once),
         CASE(the_deadline_is_for_all_calls_together),
