@@ -4,28 +4,21 @@
 //! fails. Everything else goes to standard error, whose loss changes nothing: programs run in jobs,
 //! in Slurm's hooks and as units, with whatever files they are given.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Parser};
-use nix::sys::signal::{SigSet, Signal};
+
+mod file_size;
 
 /// What was asked for is not where it was to be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer cannot be written: {0}")]
 pub struct OutputLost(io::Error);
 
-/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error that can be handled,
-/// as a write to a full disk does. The kernel's signal would end the process. Call it before threads
-/// are made: each has the mask of the one that makes it.
-pub fn survive_file_size_limit() {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGXFSZ);
-    // A kernel that refuses this leaves the limit as deadly as it was.
-    let _ = signals.thread_block();
-}
+pub use file_size::survive_file_size_limit;
 
 /// Reads the command line, and what of it was given where. Where it is wrong, or asks for help or the
 /// version, that is said, and the answer is the process's exit code.

@@ -1,0 +1,50 @@
+//! The limit of a file's size (`ulimit -f`).
+//!
+//! The only unsafe code of this crate: a handler for a signal.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+/// Lets a write beyond the limit of a file's size fail with an error that can be handled, as a write to a
+/// full disk does. The kernel's signal would end the process.
+///
+/// By a handler, which a program that is executed does not inherit. Were the signal blocked or ignored, the
+/// commands of a site and the programs of Slurm that this process starts would have it so too.
+pub fn survive_file_size_limit() {
+    extern "C" fn nothing(_: c_int) {}
+    let handler = SigHandler::Handler(nothing);
+    let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does nothing, which may be done at any time.
+    let before = unsafe { sigaction(Signal::SIGXFSZ, &action) };
+    // Whoever started this process had it ignored, which its children may rely on. A kernel that refuses
+    // leaves the limit as deadly as it was.
+    if let Ok(before) = before
+        && matches!(before.handler(), SigHandler::SigIgn)
+    {
+        // SAFETY: it is what was before.
+        let _ = unsafe { sigaction(Signal::SIGXFSZ, &before) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Attack (files): A job with a limit of the size of files starts the product's programs, which start
+    /// others.
+    /// Outcome: A write beyond the limit fails in the product's, and is as deadly as ever in the others.
+    #[test]
+    fn only_this_program_survives_the_limit() {
+        survive_file_size_limit();
+        nix::sys::signal::raise(Signal::SIGXFSZ).unwrap();
+        let mut shell = Command::new("/bin/sh");
+        let ended = shell.args(["-c", "kill -s XFSZ $$; exit 3"]).status();
+        assert_eq!(ended.unwrap().signal(), Some(Signal::SIGXFSZ as i32));
+    }
+}
