@@ -1,7 +1,6 @@
 //! Which account a study is charged to, and who sees it for that.
 
-use sqlx::PgConnection;
-
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 
 /// Studies of others that are visible beside one's own: those that an account's members charge to
@@ -48,7 +47,7 @@ impl Visible {
 /// Remembers the account of these runs' studies. Of a study the latest run with an account holds;
 /// a record that says that the job was another user's says nothing of it.
 pub(crate) async fn remember(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     runs: &[i64],
 ) -> Result<(), StoreError> {

@@ -6,10 +6,10 @@ use io_autotune_model::{Objective, Parametrization};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::audit::{Audit, Entry, write};
+use crate::connections::Connection;
 use crate::epochs::{Opening, open_epoch, open_following_epoch};
 use crate::error::{Named, StoreError};
 use crate::orders::{id_in, lock_orders, put_back, take_back};
@@ -340,7 +340,7 @@ fn kept(name: &'static str, before: &Value) -> Result<Option<KeptPin>, StoreErro
 /// Opens an epoch that goes on where the one before `opened` was. `false`: a later one is open.
 /// Errs with [`StoreError::Removed`] if its runs are gone.
 async fn reopen(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
     opened: &Value,
@@ -365,7 +365,7 @@ async fn reopen(
 }
 
 async fn kept_pin(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
 ) -> Result<Option<KeptPin>, StoreError> {
@@ -382,7 +382,7 @@ async fn kept_pin(
 }
 
 async fn restore_pin(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
     pin: &KeptPin,
@@ -404,7 +404,7 @@ async fn restore_pin(
 }
 
 async fn remove_pin(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
 ) -> Result<(), StoreError> {

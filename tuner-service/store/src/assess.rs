@@ -6,8 +6,8 @@ use std::time::Duration;
 use io_autotune_model::{Assessment, Objective, Phase, Role, Space};
 use serde_json::Value;
 use sqlx::types::Json;
-use sqlx::{PgConnection, Postgres, Transaction};
 
+use crate::connections::{Connection, Transaction};
 use crate::error::{Named, StoreError};
 use crate::judgements;
 use crate::pool::{Store, one_row};
@@ -25,7 +25,7 @@ pub const EVIDENCE_PAGE: usize = 1000;
 /// A locked study. Dropped without [`commit`](Assessing::commit) it rolls back.
 #[derive(Debug)]
 pub struct Assessing {
-    transaction: Transaction<'static, Postgres>,
+    transaction: Transaction,
     study_id: i64,
     epoch_id: i64,
     /// The first of the judged runs.
@@ -124,7 +124,7 @@ impl Store {
 
 impl Assessing {
     pub(crate) fn of(
-        transaction: Transaction<'static, Postgres>,
+        transaction: Transaction,
         study_id: i64,
         epoch_id: i64,
         judged: Option<i64>,
@@ -269,7 +269,7 @@ impl Assessing {
 }
 
 async fn assessment(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     study_id: i64,
 ) -> Result<Option<Assessment>, StoreError> {
     let row = sqlx::query_scalar!(
@@ -283,7 +283,7 @@ async fn assessment(
 }
 
 async fn runs_after(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     epoch_id: i64,
     run_id: i64,
 ) -> Result<Vec<EvidenceRow>, StoreError> {

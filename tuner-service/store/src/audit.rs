@@ -2,9 +2,9 @@
 
 use io_autotune_model::AuditLine;
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use crate::accounts::{Coordinated, Visible};
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
@@ -138,7 +138,7 @@ impl Store {
 
 /// Returns the line's number.
 pub(crate) async fn write(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     entry: Entry,
     audit: Audit<'_>,

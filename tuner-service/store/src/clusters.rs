@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sqlx::PgConnection;
 
 use crate::audit::{Audit, Entry, write};
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::number;
@@ -103,7 +103,7 @@ impl Store {
 }
 
 async fn give(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     from: Option<&str>,
     to: &str,
@@ -121,7 +121,7 @@ async fn give(
 
 /// Nobody asks after runs in flight of another cluster than their study's: no study waits for them.
 async fn release_anothers(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
 ) -> Result<(), StoreError> {
     sqlx::query!(

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use io_autotune_model::{DRIFT_RUNS, Drift, Parametrization, Role, SettledRun};
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
@@ -102,7 +102,7 @@ impl Store {
 }
 
 async fn settled_runs(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
     most: usize,

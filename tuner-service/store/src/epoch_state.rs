@@ -5,9 +5,9 @@ use std::sync::Arc;
 use io_autotune_model::{History, Objective, ParameterEffects, Parametrization, Space, Tally};
 use jiff::Timestamp;
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::records::{number, objective, timestamp};
 use crate::tested;
@@ -84,7 +84,7 @@ impl EpochState {
 
 /// What an epoch knows, in two statements: needs the study's lock or a snapshot.
 pub(crate) async fn epoch_state(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
 ) -> Result<EpochState, StoreError> {

@@ -4,10 +4,10 @@ use io_autotune_model::{
     History, Objective, Parametrization, Space, carried, carried_parametrization,
 };
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::audit::{Audit, Entry, write};
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::one_row;
 use crate::records::number;
@@ -53,7 +53,7 @@ impl<'a> Opening<'a> {
 
 /// Opens a study's next epoch under its row lock. Returns its number.
 pub(crate) async fn open_epoch(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
     opening: Opening<'_>,
@@ -82,7 +82,7 @@ pub(crate) async fn open_epoch(
 /// Opens the next epoch under the study's lock. Runs and a pin that still fit the space move along;
 /// a pin that does not is removed, as root's change of the accelerator's file.
 pub(crate) async fn open_changed_epoch(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     parent: &StudyState,
     space: &Space,
@@ -117,7 +117,7 @@ pub(crate) async fn open_changed_epoch(
 
 /// Opens the epoch of this number, which takes those of the parent's runs that fit the space.
 pub(crate) async fn open_following_epoch(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     parent: &StudyState,
     ordinal: i32,

@@ -316,6 +316,15 @@ impl StoreError {
             && !matches!(self, Self::Busy { .. } | Self::Outdated { .. })
     }
 
+    /// The database has not answered while whoever asks could wait.
+    #[must_use]
+    pub fn silent(transaction: &'static str) -> Self {
+        Self::Unavailable {
+            transaction,
+            unavailable: Unavailable::met(Outage::Silent),
+        }
+    }
+
     pub(crate) fn invariant(transaction: &'static str, problem: impl Into<String>) -> Self {
         Self::Invariant {
             transaction,

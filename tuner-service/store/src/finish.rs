@@ -7,9 +7,9 @@ use futures_util::TryStreamExt;
 use io_autotune_model::{Sluid, Space};
 use jiff::Timestamp;
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::generation::{self, Launch};
 use crate::pool::{Store, one_row};
@@ -303,7 +303,7 @@ enum Reported {
 /// The run that a report names, if it is of this launch, else the run of the launch. A report with
 /// neither run nor prolog time concerns the latest run of its key.
 async fn reported(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     finish: &Finish<'_>,
 ) -> Result<Reported, StoreError> {

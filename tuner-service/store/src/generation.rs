@@ -9,9 +9,9 @@
 use io_autotune_model::{Parametrization, Phase, Role, Rule, Sluid};
 use jiff::Timestamp;
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, word};
@@ -88,7 +88,7 @@ impl Store {
 
 /// The launch's own run, if Slurm's id names one, else the latest of its key.
 pub(crate) async fn latest(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     launch: &Launch<'_>,
 ) -> Result<Option<Latest>, StoreError> {

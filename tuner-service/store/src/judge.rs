@@ -8,10 +8,10 @@ use io_autotune_model::{
     Tested,
 };
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::assess::Assessing;
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
@@ -299,7 +299,7 @@ struct Locked {
 }
 
 /// Locks the study of runs that must be of one epoch.
-async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<Locked, StoreError> {
+async fn lock_epoch(connection: &mut Connection, run_ids: &[i64]) -> Result<Locked, StoreError> {
     let epochs = sqlx::query!(
         "select distinct e.id, e.study_id, e.objective from runs r join epochs e on e.id = r.epoch_id where r.id = any($1)",
         run_ids
@@ -326,7 +326,7 @@ async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<Lo
 }
 
 async fn lock_runs(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     run_ids: &[i64],
 ) -> Result<HashMap<i64, Judging>, StoreError> {
     let rows = sqlx::query!(
@@ -359,7 +359,7 @@ async fn lock_runs(
 }
 
 async fn standings(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     run_ids: &[i64],
 ) -> Result<HashMap<i64, Standing>, StoreError> {
     let rows = sqlx::query!(
@@ -393,7 +393,7 @@ async fn standings(
 
 /// Adds to the epoch's number of judgements and to its tally. Returns the last ordinal.
 async fn count_judgements(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     epoch_id: i64,
     count: usize,
     tally: Tally,
@@ -420,7 +420,7 @@ async fn count_judgements(
 }
 
 async fn hear(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     epoch_id: i64,
     runs: &[&[ObservedValue]],
 ) -> Result<(), StoreError> {
@@ -447,7 +447,7 @@ async fn hear(
 }
 
 async fn add(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     epoch_id: i64,
     added: &[Added],
 ) -> Result<(), StoreError> {
@@ -500,7 +500,7 @@ async fn add(
 }
 
 async fn enter(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     epoch_id: i64,
     objective: &Objective,
     added: &[Added],

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use io_autotune_model::{
     History, OTHERS_RATIO, Objective, Parametrization, RecentRun, Space, Tally, Tested, carried,
 };
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{objective, value, word};
@@ -152,7 +152,7 @@ impl Fold {
 /// The caches are kept in the same order, so the results agree to the last bit. Errs with
 /// [`StoreError::Removed`] if retention has removed any of them.
 pub(crate) async fn fold(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
     up_to: i64,
@@ -184,7 +184,7 @@ struct Link {
 }
 
 async fn link(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
     up_to: i64,
@@ -208,7 +208,7 @@ async fn link(
 
 /// Adds an epoch's judgements up to an ordinal, in order. Only the latest of each run counts.
 async fn add(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     fold: &mut Fold,
     link: &Link,

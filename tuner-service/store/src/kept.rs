@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashlink::LruCache;
-use sqlx::PgConnection;
 
+use crate::connections::Connection;
 use crate::epoch_state::{EpochState, epoch_state};
 use crate::error::StoreError;
 
@@ -56,7 +56,7 @@ impl KeptEpochs {
     /// change the epoch afterwards.
     pub(crate) async fn read(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Connection,
         name: &'static str,
         (epoch_id, version): (i64, &str),
     ) -> Result<Arc<EpochState>, StoreError> {

@@ -8,11 +8,11 @@ use io_autotune_model::{Parametrization, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::accounts::{Coordinated, Visible};
 use crate::audit::{Audit, Entry, write};
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
@@ -378,7 +378,7 @@ enum Which {
 
 /// Orders are written one after the other, and read meanwhile.
 pub(crate) async fn lock_orders(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
 ) -> Result<(), StoreError> {
     sqlx::query("lock table orders in share row exclusive mode")
@@ -389,7 +389,7 @@ pub(crate) async fn lock_orders(
 }
 
 async fn end(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     scope: &Scope,
     kind: &str,
@@ -415,7 +415,7 @@ async fn end(
 }
 
 async fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     scope: &Scope,
     directive: &Directive,
@@ -444,7 +444,7 @@ async fn insert(
 /// Takes an order back: it ends, and the one that it replaced is in force again. `false`: it has
 /// ended already.
 pub(crate) async fn take_back(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     order_id: i64,
     replaced: Option<i64>,
@@ -468,7 +468,7 @@ pub(crate) async fn take_back(
 
 /// An order that has ended is in force again. `false`: another of its kind and scope is.
 pub(crate) async fn put_back(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     order_id: i64,
 ) -> Result<bool, StoreError> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use io_autotune_model::{Outcome, words};
 use jiff::Timestamp;
-use sqlx::PgConnection;
 
 use crate::accounts;
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, word};
@@ -173,7 +173,7 @@ impl Store {
 }
 
 async fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     source: Source,
     cluster: &str,
@@ -227,7 +227,7 @@ struct RunNow {
 
 /// Joins all records of the jobs to their runs, which it locks in the order of their ids.
 async fn join(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     cluster: &str,
     jobs: &[i64],
@@ -281,7 +281,7 @@ async fn join(
 }
 
 async fn runs_of(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     cluster: &str,
     jobs: &[i64],
@@ -338,7 +338,7 @@ fn earliest(prologs: &[String]) -> Option<i64> {
 }
 
 async fn records_of(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     cluster: &str,
     jobs: &[i64],
@@ -376,7 +376,7 @@ async fn records_of(
 }
 
 async fn write_claims(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     joined: &[(i64, Option<i64>)],
 ) -> Result<(), StoreError> {
@@ -401,7 +401,7 @@ async fn write_claims(
 
 /// Updates a run's outcome. It counts as a change if state, suspension or limit differ.
 async fn write_truth(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     run: &RunNow,
     now: Option<&Truth>,

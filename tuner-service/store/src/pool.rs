@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Postgres, Transaction};
+use tokio::time::{Instant, timeout_at};
 
-use crate::connections::{ACQUIRE_TIMEOUT, Connections, DatabaseUrl, Pooler, Session};
+use crate::connections::{ACQUIRE_TIMEOUT, Connections, DatabaseUrl, Pooler, Session, Transaction};
 use crate::error::{Named, StoreError};
 use crate::kept::KeptEpochs;
 use crate::sources::KeptSources;
@@ -195,6 +195,13 @@ impl Store {
         self.takes_writes().await
     }
 
+    /// The same; errs as well if it is not known by `deadline`.
+    pub async fn ready_by(&self, deadline: Instant) -> Result<(), StoreError> {
+        timeout_at(deadline, self.ready())
+            .await
+            .unwrap_or_else(|_| Err(StoreError::silent("ready")))
+    }
+
     /// Errs unless the database answers and takes writes.
     pub async fn takes_writes(&self) -> Result<(), StoreError> {
         self.pool.take_writes().await.named("takes_writes")
@@ -209,15 +216,12 @@ impl Store {
         &self,
         name: &'static str,
         lock_wait: Duration,
-    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+    ) -> Result<Transaction, StoreError> {
         self.begin_with("begin", name, lock_wait).await
     }
 
     /// A read-only transaction called `name`: statements see one snapshot. It ends when dropped.
-    pub(crate) async fn snapshot(
-        &self,
-        name: &'static str,
-    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+    pub(crate) async fn snapshot(&self, name: &'static str) -> Result<Transaction, StoreError> {
         let begin = "begin isolation level repeatable read read only";
         self.begin_with(begin, name, ACQUIRE_TIMEOUT).await
     }
@@ -228,7 +232,7 @@ impl Store {
         begin: &'static str,
         name: &'static str,
         lock_wait: Duration,
-    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+    ) -> Result<Transaction, StoreError> {
         let own = format!(
             "; set local application_name = 'io-autotuned {name}'; set local lock_timeout = {}",
             lock_wait.as_millis().max(1)

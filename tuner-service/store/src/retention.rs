@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use io_autotune_model::Removed;
 use jiff::Timestamp;
-use sqlx::PgConnection;
 
 use crate::audit::Audit;
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
@@ -54,6 +54,9 @@ pub struct RemovedChanges {
     pub orders: u64,
 }
 
+/// A statement that reads or removes history may take so long.
+const LONGEST: Duration = Duration::from_secs(20);
+
 /// Lines of the audit in a batch.
 const CHANGES: i32 = 1000;
 
@@ -63,10 +66,7 @@ impl Store {
     pub async fn would_remove(&self, days: u32) -> Result<Removed, StoreError> {
         const NAME: &str = "would_remove";
         let mut snapshot = self.snapshot(NAME).await?;
-        sqlx::query!("set local statement_timeout = '20s'")
-            .execute(&mut *snapshot)
-            .await
-            .named(NAME)?;
+        snapshot.allow(LONGEST).await.named(NAME)?;
         // What it compiles to takes longer to compile than to run.
         sqlx::query!("set local jit = off")
             .execute(&mut *snapshot)
@@ -113,10 +113,7 @@ impl Store {
     ) -> Result<(Removed, bool), StoreError> {
         const NAME: &str = "remove_history";
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        sqlx::query!("set local statement_timeout = '20s'")
-            .execute(&mut *transaction)
-            .await
-            .named(NAME)?;
+        transaction.allow(LONGEST).await.named(NAME)?;
         let row = sqlx::query_as!(
             Row,
             r#"select runs as "runs!", judgements as "judgements!", reports as "reports!", outcomes as "outcomes!",
@@ -175,7 +172,7 @@ fn days_of(name: &'static str, days: u32) -> Result<i32, StoreError> {
 
 /// Errs with [`StoreError::Removed`] if the runs of this epoch are being removed, or are gone.
 pub(crate) async fn refuse_removed(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
 ) -> Result<(), StoreError> {
@@ -193,7 +190,7 @@ pub(crate) async fn refuse_removed(
 /// is not there and was not the last one, or its launch began before one that was removed. What was
 /// counted once is not counted again.
 pub(crate) async fn refuse_report_of_removed(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     run_id: Option<i64>,
     prolog_at: Option<Timestamp>,

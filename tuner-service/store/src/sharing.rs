@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use io_autotune_model::{History, Moments, Objective, Parametrization, RecentRun, Space, Tally};
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::number;
@@ -51,7 +51,7 @@ pub struct Sharer {
 /// others began later, or after a drift of theirs in the 30 days before its own. In one statement, as
 /// nothing locks the others.
 pub(crate) async fn siblings(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
     space: &Space,
@@ -148,7 +148,7 @@ pub(crate) async fn siblings(
 /// The evidence of all epochs of these studies with this objective, each study's in order; none where
 /// none was kept.
 pub(crate) async fn evidence(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     studies: &[i64],
     objective: &Objective,

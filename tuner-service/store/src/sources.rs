@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use hashlink::LruCache;
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::Store;
+use crate::connections::Connection;
 use crate::epoch_state::EpochState;
 use crate::error::{Named, StoreError};
 
@@ -43,7 +43,7 @@ impl Store {
     /// What other studies have learnt of an epoch's space, until it has settled, where starts are told.
     pub(crate) async fn sources(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Connection,
         name: &'static str,
         study_id: i64,
         epoch: &EpochState,
@@ -126,7 +126,7 @@ impl KeptSources {
     /// little is none: what it knew before a reset or a drift may hold no longer.
     pub(crate) async fn of(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Connection,
         name: &'static str,
         study_id: i64,
         epoch: &EpochState,
@@ -239,7 +239,7 @@ fn distance(own: &BTreeMap<String, f64>, theirs: &BTreeMap<String, f64>) -> f64 
 
 /// Those that began last, the latest first.
 async fn candidates(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     (cluster, accelerator, space_key): &Place,
 ) -> Result<Vec<Candidate>, StoreError> {
@@ -275,7 +275,7 @@ async fn candidates(
 }
 
 async fn learnt(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     studies: &[i64],
 ) -> Result<HashMap<i64, Arc<Learnt>>, StoreError> {

@@ -7,9 +7,9 @@ use io_autotune_model::{Parametrization, Phase, Role, Rule, Sluid, Space};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::epoch_state::EpochState;
 use crate::epochs::open_changed_epoch;
 use crate::error::{Named, StoreError};
@@ -127,7 +127,7 @@ impl Store {
     /// A locked study's current epoch.
     async fn current(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Connection,
         name: &'static str,
         study_id: i64,
     ) -> Result<(Moment, Arc<EpochState>), StoreError> {
@@ -227,7 +227,7 @@ impl Store {
 
 /// Whether epoch, pin, orders and acceptance of mixed work are still the state's. Runs may differ.
 async fn is_current(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     state: &StudyState,
 ) -> Result<bool, StoreError> {
@@ -267,7 +267,7 @@ struct Turn {
 
 /// `None`: a concurrent request, under another study's lock or none, inserted the run.
 async fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     new: &NewRun<'_>,
     place: (i64, i32),
@@ -278,7 +278,7 @@ async fn insert(
 
 /// In a turn, only if nobody has had it since, and as the first run of the job's key.
 async fn insert_in(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     new: &NewRun<'_>,
     (epoch_id, generation_number): (i64, i32),

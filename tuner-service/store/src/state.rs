@@ -5,9 +5,9 @@ use std::sync::Arc;
 use io_autotune_model::{
     Gain, History, Objective, Outlook, ParameterEffects, Parametrization, Pending, Space,
 };
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::epoch_state::{EpochOpening, EpochState, epoch_state};
 use crate::error::{Named, StoreError};
 use crate::orders::{InForce, Ordered};
@@ -171,7 +171,7 @@ pub(crate) enum Which<'a> {
 
 /// Loads the current epoch in several statements: needs the study's lock or a snapshot.
 pub(crate) async fn load(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
 ) -> Result<StudyState, StoreError> {
@@ -180,7 +180,7 @@ pub(crate) async fn load(
 
 /// [`load`], of the latest epoch before the one of this number.
 pub(crate) async fn load_before(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
     before: i32,
@@ -200,7 +200,7 @@ struct Parts {
 }
 
 async fn parts(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
     before: i32,
@@ -219,7 +219,7 @@ async fn parts(
 }
 
 pub(crate) async fn siblings(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     moment: &Moment,
     epoch: &EpochState,
@@ -272,7 +272,7 @@ impl Moment {
 
 /// A study now, with the latest epoch before the one of this number; `None`: there is no such study.
 pub(crate) async fn moment(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     which: Which<'_>,
     before: i32,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use io_autotune_model::Space;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::connections::Connections;
 use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
@@ -36,7 +36,7 @@ async fn find_study(
 /// [`lock_study`] of a key's; `None`: there is none yet. A study that a program has made which does
 /// not know clusters becomes the key's: there is one cluster as long as such programs run.
 pub(crate) async fn lock_study_of(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     key: &StudyKey,
 ) -> Result<Option<i64>, StoreError> {
@@ -58,7 +58,7 @@ pub(crate) async fn lock_study_of(
 }
 
 async fn count_of(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     owner_uid: u32,
 ) -> Result<i64, StoreError> {
@@ -76,7 +76,7 @@ async fn count_of(
 /// Errs with [`StoreError::TooManyStudies`], for the transaction to be dropped, when its owner has
 /// `most_studies` already.
 pub(crate) async fn make_study(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     key: &StudyKey,
     space: &Space,
@@ -160,7 +160,7 @@ impl Store {
 /// Takes a study's row lock, which serialises its suggestions and caches, and its turn: a start that
 /// was decided before is decided anew.
 pub(crate) async fn lock_study(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     study_id: i64,
 ) -> Result<(), StoreError> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use io_autotune_model::{Moments, Parametrization, RecentRun, Tested};
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::records::number;
 
@@ -72,7 +72,7 @@ fn others(runs: &[RecentRun]) -> BTreeMap<i64, f64> {
 
 /// All rows of an epoch, ordered by first run.
 pub(crate) async fn all(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
 ) -> Result<Vec<Tested>, StoreError> {
@@ -94,7 +94,7 @@ pub(crate) async fn all(
 }
 
 pub(crate) async fn of_keys(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
     keys: &[String],
@@ -119,7 +119,7 @@ pub(crate) async fn of_keys(
 
 /// Writes rows of an epoch, of parametrizations that differ, in one statement.
 pub(crate) async fn write(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
     all: impl IntoIterator<Item = &Tested>,
@@ -177,7 +177,7 @@ pub(crate) async fn write(
 }
 
 pub(crate) async fn replace(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     name: &'static str,
     epoch_id: i64,
     all: &BTreeMap<String, Tested>,

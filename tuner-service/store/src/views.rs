@@ -471,7 +471,7 @@ impl Store {
             "select run_id, body from reports where run_id = any($1) order by run_id, id",
             run_ids
         )
-        .fetch(&mut *connection);
+        .fetch(&mut connection);
         let mut reading: Option<(i64, R)> = None;
         while let Some(row) = rows.try_next().await.named(NAME)? {
             let (mut run_id, mut reports) = reading.take().unwrap_or((row.run_id, R::default()));

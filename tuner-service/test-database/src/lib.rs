@@ -13,6 +13,7 @@
 
 mod clock;
 mod pool;
+mod relay;
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use tokio::sync::Mutex;
 
 use pool::{Kind, Lease};
+pub use relay::Relay;
 
 type Kept = Option<(ThreadId, PgConnection)>;
 

@@ -4,12 +4,12 @@
 //! servers of the URL, in order: it turns the pool to the first that takes writes, or says of each what is
 //! wrong there. What the pool itself says is that it has waited, whatever for.
 
+mod connection;
 mod outage;
 mod route;
 mod url;
 
 use std::future::Future;
-use std::ops::{Deref, DerefMut};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use sqlx::pool::{MaybePoolConnection, PoolConnection};
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{
     PgConnectOptions, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
 };
-use sqlx::{
-    AssertSqlSafe, Describe, Either, Execute, Executor, PgConnection, PgPool, Postgres, SqlSafeStr,
-    SqlStr, Transaction,
-};
+use sqlx::{AssertSqlSafe, Describe, Either, Execute, Executor, PgPool, Postgres, SqlStr};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+pub(crate) use connection::{Connection, Transaction};
 pub use outage::{Outage, ReadOnly, Unavailable};
 use route::{Route, Server, Way};
 pub use url::{DatabaseUrl, UrlError};
@@ -135,7 +133,6 @@ struct Shared {
 /// What the scout has seen.
 #[derive(Debug)]
 struct Seen {
-    began: Instant,
     ended: Instant,
     found: Result<(), Unavailable>,
 }
@@ -159,8 +156,11 @@ impl Connections {
             // sqlx would wait for the answer of a server that is gone without a word, and keep the place.
             .after_release(|connection, _| {
                 Box::pin(async move {
-                    let answered = timeout(RELEASE_TIMEOUT, sqlx::Connection::ping(connection)).await;
-                    Ok(answered.is_ok_and(|answer| answer.is_ok()))
+                    match timeout(RELEASE_TIMEOUT, sqlx::Connection::ping(connection)).await {
+                        Ok(answer) => Ok(answer.is_ok()),
+                        // By an error, so that no farewell is sent, which would wait for the same server.
+                        Err(_) => Err(Unavailable::met(Outage::Silent).carried()),
+                    }
                 })
             })
             .before_acquire(move |connection, before| {
@@ -169,7 +169,8 @@ impl Connections {
                     if route.is_newer_than(before.age) {
                         return Ok(false);
                     }
-                    Ok(before.idle_for <= UNTESTED || route.takes(&route::look(connection).await?))
+                    let is_trusted = before.idle_for <= UNTESTED && !route.is_suspected();
+                    Ok(is_trusted || route.takes(&route::look(connection).await?))
                 })
             })
             .after_connect(move |connection, _| {
@@ -181,7 +182,7 @@ impl Connections {
                         None => Ok(()),
                         Some(outage) => {
                             route.suspect();
-                            Err(carried(Unavailable::met(outage)))
+                            Err(Unavailable::met(outage).carried())
                         }
                     }
                 })
@@ -216,30 +217,26 @@ impl Connections {
     /// written says so by [`Connection::finish`].
     pub(crate) async fn acquire(&self) -> Result<Connection, sqlx::Error> {
         match self.0.session.pooler {
-            Pooler::None => Ok(Connection::Session(self.session().await?)),
-            Pooler::Transaction => {
-                let transaction = self.begin_with("begin", "").await?;
-                Ok(Connection::Transaction(transaction))
-            }
+            Pooler::None => self.session().await,
+            Pooler::Transaction => Ok(self.begin_with("begin", "").await?.into_connection()),
         }
     }
 
     /// Begins a transaction, and sets what `more` says, in one round trip.
     ///
-    /// A task of its own cannot be dropped half way (client gone, deadline). Otherwise sqlx would
-    /// return a connection to the pool that is still inside a transaction.
+    /// A task of its own cannot be dropped half way (client gone, deadline). Otherwise a connection would
+    /// return to the pool that is still inside a transaction.
     pub(crate) async fn begin_with(
         &self,
         begin: &str,
         more: &str,
-    ) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+    ) -> Result<Transaction, sqlx::Error> {
         let statements = self.0.session.opening(begin) + more;
         let own = self.clone();
         let began = tokio::spawn(async move {
-            let connection = MaybePoolConnection::PoolConnection(own.session().await?);
             // Safe: only this program's names and numbers.
-            let statements = AssertSqlSafe(statements).into_sql_str();
-            Transaction::begin(connection, Some(statements)).await
+            let statements = AssertSqlSafe(statements);
+            own.session().await?.begin(statements).await
         });
         // A pooler lets a transaction wait for a session, for two minutes if it is not told otherwise.
         match timeout(BEGIN_TIMEOUT, began).await {
@@ -251,36 +248,58 @@ impl Connections {
     /// Errs unless the server in use takes writes, with what is wrong with each server.
     pub(crate) async fn take_writes(&self) -> Result<(), sqlx::Error> {
         let mut connection = self.session().await?;
-        let found = route::look(&mut connection).await?;
+        let found = connection.look().await?;
         drop(connection);
         if found.read_only().is_none() {
             return Ok(());
         }
         // Another server may take them by now, or the same one from new sessions.
         self.0.route.suspect();
-        self.scout().await.map_err(carried)
+        self.scout().await.map_err(Unavailable::carried)
     }
 
-    async fn session(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+    async fn session(&self) -> Result<Connection, sqlx::Error> {
+        let held = self.held().await?;
+        let shared = &self.0;
+        let route = Arc::clone(&shared.route);
+        Ok(Connection::new(
+            held,
+            shared.session.statement_timeout,
+            route,
+        ))
+    }
+
+    async fn held(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
         let deadline = Instant::now() + ACQUIRE_TIMEOUT;
         self.look_for_a_writer();
         let mut is_second = false;
         loop {
             let generation = self.0.route.generation();
             let mut acquiring = pin!(self.0.pool.acquire());
-            let failed = match self.soon(acquiring.as_mut()).await {
-                Some(Ok(connection)) => return Ok(connection),
-                Some(Err(sqlx::Error::PoolClosed)) => return Err(sqlx::Error::PoolClosed),
-                Some(Err(error)) => Some(error),
-                None => None,
+            let mut answered = self.soon(acquiring.as_mut()).await;
+            let seen = {
+                // Whoever waits behind another one's look has no more time than for one.
+                let mut looking = pin!(timeout_at(deadline, self.scout()));
+                loop {
+                    match answered {
+                        Some(Ok(connection)) => return Ok(connection),
+                        Some(Err(sqlx::Error::PoolClosed)) => return Err(sqlx::Error::PoolClosed),
+                        Some(Err(_)) => break looking.await,
+                        // A connection may come free meanwhile.
+                        None => tokio::select! {
+                            biased;
+                            now = acquiring.as_mut() => answered = Some(now),
+                            seen = looking.as_mut() => break seen,
+                        },
+                    }
+                }
             };
-            // Whoever waits behind another one's look has no more time than for one.
-            let seen = timeout_at(deadline, self.scout()).await.unwrap_or(Ok(()));
+            let seen = seen.unwrap_or(Ok(()));
             if self.0.route.generation() != generation && Instant::now() < deadline {
                 continue;
             }
             let cause = seen.err().filter(|seen| !seen.can_be_read());
-            let error = match failed {
+            let error = match answered {
                 None => match timeout_at(deadline, acquiring).await {
                     Ok(Ok(connection)) => return Ok(connection),
                     Ok(Err(error)) => error,
@@ -290,11 +309,12 @@ impl Connections {
                     is_second = true;
                     continue;
                 }
-                Some(error) => error,
+                Some(Ok(connection)) => return Ok(connection),
+                Some(Err(error)) => error,
             };
             return Err(match (cause, error) {
                 (_, error @ sqlx::Error::PoolClosed) => error,
-                (Some(cause), _) => carried(cause),
+                (Some(cause), _) => cause.carried(),
                 (None, error) => error,
             });
         }
@@ -325,9 +345,8 @@ impl Connections {
     }
 
     fn is_fresh(&self, seen: &Option<Seen>) -> bool {
-        seen.as_ref().is_some_and(|seen| {
-            seen.ended.elapsed() < SEEN && !self.0.route.was_suspected_since(seen.began)
-        })
+        seen.as_ref()
+            .is_some_and(|seen| seen.ended.elapsed() < SEEN && !self.0.route.is_suspected())
     }
 
     /// Looks at the servers, and turns the pool to the first that takes writes. Whoever asks meanwhile waits for
@@ -340,8 +359,8 @@ impl Connections {
         }
         let began = Instant::now();
         let found = shared.search().await;
+        shared.route.was_looked_at(began);
         *seen = Some(Seen {
-            began,
             ended: Instant::now(),
             found: found.clone(),
         });
@@ -390,42 +409,6 @@ impl Shared {
                 is_read_only,
                 "the database is this server"
             );
-        }
-    }
-}
-
-/// A connection, with or without a transaction around all that it is used for.
-pub(crate) enum Connection {
-    Session(PoolConnection<Postgres>),
-    Transaction(Transaction<'static, Postgres>),
-}
-
-impl Connection {
-    /// Keeps what was written.
-    pub(crate) async fn finish(self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Session(_) => Ok(()),
-            Self::Transaction(transaction) => transaction.commit().await,
-        }
-    }
-}
-
-impl Deref for Connection {
-    type Target = PgConnection;
-
-    fn deref(&self) -> &PgConnection {
-        match self {
-            Self::Session(connection) => connection,
-            Self::Transaction(transaction) => transaction,
-        }
-    }
-}
-
-impl DerefMut for Connection {
-    fn deref_mut(&mut self) -> &mut PgConnection {
-        match self {
-            Self::Session(connection) => connection,
-            Self::Transaction(transaction) => transaction,
         }
     }
 }
@@ -484,11 +467,6 @@ impl<'p> Executor<'p> for &'p Connections {
     {
         Box::pin(async move { self.acquire().await?.describe(sql).await })
     }
-}
-
-/// In sqlx's error, which is all that a statement may return.
-fn carried(unavailable: Unavailable) -> sqlx::Error {
-    sqlx::Error::AnyDriverError(Box::new(unavailable))
 }
 
 #[cfg(test)]

@@ -276,6 +276,11 @@ impl Unavailable {
         Self::of(vec![("the database".to_owned(), outage)])
     }
 
+    /// In sqlx's error, which is all that a statement may return.
+    pub(super) fn carried(self) -> sqlx::Error {
+        sqlx::Error::AnyDriverError(Box::new(self))
+    }
+
     /// What is wrong, server by server.
     pub fn outages(&self) -> impl Iterator<Item = &Outage> {
         self.servers.iter().map(|(_, outage)| outage)

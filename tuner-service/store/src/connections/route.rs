@@ -44,6 +44,7 @@ struct State {
     generation: u64,
     /// No server takes writes, and this one can be read.
     is_read_only: bool,
+    /// Since when a look is called for.
     suspected: Option<Instant>,
 }
 
@@ -97,14 +98,37 @@ impl Route {
         self.suspicion.notify_waiters();
     }
 
-    pub(super) async fn suspected(&self) {
-        self.suspicion.notified().await;
+    /// Has the servers looked at if this error of a statement says that another one may be right by now.
+    pub(super) fn hears_of(&self, error: &sqlx::Error) {
+        let is_suspicious = match Outage::of(error) {
+            // No news where no server takes writes: it is looked for one all the time.
+            Some(Outage::ReadOnly(_)) => !self.is_read_only(),
+            Some(outage) => outage.may_be_of_one_connection(),
+            None => false,
+        };
+        if is_suspicious {
+            self.suspect();
+        }
     }
 
-    pub(super) fn was_suspected_since(&self, at: Instant) -> bool {
+    /// Whether something seems wrong that no look has begun after.
+    pub(super) fn is_suspected(&self) -> bool {
+        self.state().suspected.is_some()
+    }
+
+    /// Returns while a look is called for.
+    pub(super) async fn suspected(&self) {
+        let notified = self.suspicion.notified();
+        if !self.is_suspected() {
+            notified.await;
+        }
+    }
+
+    /// The servers were looked at, from then on.
+    pub(super) fn was_looked_at(&self, began: Instant) {
         self.state()
             .suspected
-            .is_some_and(|suspected| suspected > at)
+            .take_if(|suspected| *suspected <= began);
     }
 
     /// Whether it is another way than before.

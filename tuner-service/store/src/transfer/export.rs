@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use futures_util::TryStreamExt;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::format::{EpochRecord, Record, ReportRecord, RunRecord, StudyRecord, line};
+use crate::connections::Connection;
 use crate::connections::Connections;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
@@ -135,7 +135,7 @@ impl Store {
 }
 
 /// The study and its epochs.
-async fn first(connection: &mut PgConnection, study_id: i64) -> Result<ExportPage, StoreError> {
+async fn first(connection: &mut Connection, study_id: i64) -> Result<ExportPage, StoreError> {
     let study = sqlx::query!(
         r#"select jsonb_build_object(
                'application', a.name, 'owner_uid', a.owner_uid, 'owner_name', a.owner_name,

@@ -8,7 +8,6 @@ use io_autotune_model::Assessment;
 use io_autotune_model::text::listed;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::format::{
@@ -17,6 +16,7 @@ use super::format::{
 };
 use crate::accounts;
 use crate::audit::{Audit, Entry, write};
+use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::judgements::fold;
 use crate::pool::{Store, one_row};
@@ -198,7 +198,7 @@ struct OpenEpoch {
 }
 
 struct Importer<'a> {
-    connection: &'a mut PgConnection,
+    connection: &'a mut Connection,
     import: Import<'a>,
     audit: Audit<'a>,
     line: u64,
@@ -211,7 +211,7 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(connection: &'a mut PgConnection, import: Import<'a>, audit: Audit<'a>) -> Self {
+    fn new(connection: &'a mut Connection, import: Import<'a>, audit: Audit<'a>) -> Self {
         Self {
             connection,
             import,

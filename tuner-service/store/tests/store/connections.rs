@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{Store, StoreError, StoreOptions};
+use io_autotune_store::{Audit, Store, StoreError, StoreOptions, StudyState};
+use io_autotune_test_database::Relay;
 use tokio::task::JoinSet;
 
 use crate::support::{Database, Report, Start, at_least_once_within, decision, point};
@@ -257,4 +258,143 @@ async fn transactions_show_their_names_to_the_admin_and_a_kept_epoch_needs_none(
     let left = "select count(*) from pg_stat_activity
                     where datname = current_database() and application_name like 'io-autotuned %'";
     assert_eq!(database.number(left).await, 0);
+}
+
+/// A store whose statements PostgreSQL ends by itself after a moment, over a network that can be cut.
+async fn over_a_network(database: &Database, connections: u32) -> (Relay, Store) {
+    let relay = Relay::to(database).await;
+    let options = StoreOptions {
+        connections,
+        statement_timeout: Duration::from_millis(500),
+        ..StoreOptions::default()
+    };
+    let store = Store::open(&relay.url(), options).unwrap();
+    store.ready().await.unwrap();
+    (relay, store)
+}
+
+/// No request waits longer, whichever statement of it met the silence.
+const NOT_FOR_EVER: Duration = Duration::from_secs(5);
+
+/// Attack (service): The network to the database is cut without a word while a transaction is open.
+/// Outcome: Neither its next statement nor its end is waited for, the database is called silent, and once
+/// the network is back the store goes on although it has one connection only.
+#[tokio::test]
+async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
+    let database = Database::new().await;
+    let (relay, store) = over_a_network(&database, 1).await;
+    let begun = Instant::now();
+    let cut = |_: &StudyState| {
+        relay.cut();
+        decision(Phase::Search, Role::Search, point(1))
+    };
+    let error = Start::of(1).ask(&store, cut).await.unwrap_err();
+    assert!(begun.elapsed() < NOT_FOR_EVER, "{:?}", begun.elapsed());
+    assert!(error.is_outage() && !error.is_answer(), "{error}");
+    let said = error.to_string();
+    assert!(said.ends_with("does not answer in time"), "{said}");
+    relay.mend();
+    at_least_once_within(NOT_FOR_EVER, "it is ready", async || {
+        store.ready().await.is_ok()
+    })
+    .await;
+    Start::of(2).search(&store, point(1)).await;
+    assert_eq!(database.number("select count(*) from runs").await, 1);
+}
+
+/// Attack (service): The network to the database is cut without a word while nothing is under way.
+/// Outcome: Statements, reports, starts and sweeps that come then are told so within seconds, each of them.
+#[tokio::test]
+async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
+    let database = Database::new().await;
+    let (relay, store) = over_a_network(&database, 8).await;
+    Start::of(1).search(&store, point(1)).await;
+    let mut warm = JoinSet::new();
+    for _ in 0..8 {
+        let store = store.clone();
+        warm.spawn(async move { store.studies_of(1000).await });
+    }
+    assert!(warm.join_all().await.iter().all(Result::is_ok));
+    relay.cut();
+    let begun = Instant::now();
+    let mut asking: JoinSet<Result<(), StoreError>> = JoinSet::new();
+    for number in 0..8 {
+        let store = store.clone();
+        asking.spawn(async move {
+            match number % 4 {
+                0 => Start::of(number + 2)
+                    .try_search(&store, point(1))
+                    .await
+                    .map(drop),
+                1 => Report::of(1).deliver(&store).await.map(drop),
+                2 => store.studies_of(1000).await.map(drop),
+                _ => store.overview().await.map(drop),
+            }
+        });
+    }
+    for asked in asking.join_all().await {
+        let error = asked.unwrap_err();
+        assert!(error.is_outage() && !error.is_answer(), "{error}");
+    }
+    assert!(begun.elapsed() < NOT_FOR_EVER, "{:?}", begun.elapsed());
+    let begun = Instant::now();
+    store.ready().await.unwrap_err();
+    let taken = begun.elapsed();
+    assert!(
+        taken < Duration::from_secs(2),
+        "it is known by now: {taken:?}"
+    );
+    relay.mend();
+    at_least_once_within(NOT_FOR_EVER, "it is ready", async || {
+        store.ready().await.is_ok()
+    })
+    .await;
+    Report::of(1).deliver(&store).await.unwrap();
+}
+
+/// Attack (service): The database's server takes no more writes from a session that was in use a moment ago,
+/// as after a promotion elsewhere.
+/// Outcome: The request that met it may be repeated at once, and by then another session was looked for.
+#[tokio::test]
+async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
+    let database = Database::new().await;
+    let store = database.store(1);
+    database
+        .execute(
+            "create function turn() returns trigger language plpgsql as
+             $$ begin perform set_config('default_transaction_read_only', 'on', false); return null; end $$;
+             create trigger turn after insert on nonces execute function turn()",
+        )
+        .await;
+    let read = async |digit: &str| store.is_first_reading(&digit.repeat(32)).await;
+    assert!(read("0").await.unwrap());
+    database.execute("drop function turn cascade").await;
+    let refused = read("1").await.unwrap_err();
+    assert!(refused.is_transient(), "{refused}");
+    assert!(read("1").await.unwrap());
+}
+
+/// What is removed of history may take longer than other statements, and is waited for.
+#[tokio::test]
+async fn a_statement_that_may_take_longer_is_waited_for() {
+    let database = Database::new().await;
+    let (_relay, store) = over_a_network(&database, 1).await;
+    database
+        .execute(
+            "alter function remove_history(interval, integer, bigint, text) rename to as_before;
+             create function remove_history(older interval, batch integer, by bigint, reason text,
+                 out runs bigint, out judgements bigint, out reports bigint, out outcomes bigint, out trimmed bigint,
+                 out more boolean, out first_start timestamptz, out last_start timestamptz)
+             language plpgsql as $$ begin
+                 perform pg_sleep(3);
+                 select 0, 0, 0, 0, 0, false into runs, judgements, reports, outcomes, trimmed, more;
+             end $$",
+        )
+        .await;
+    let audit = Audit {
+        uid: 0,
+        why: "a test",
+    };
+    let removed = store.remove_history(30, audit).await;
+    assert!(!removed.unwrap().1);
 }
