@@ -25,10 +25,14 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
 use self::format::Format;
 use crate::apart::Apart;
+
+/// Whoever watches the service is told within this time how its database is, also if that is silent.
+pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
 /// However many read it, the text is made once in this time.
 const TEXT_AGE: Duration = Duration::from_secs(1);
@@ -93,6 +97,8 @@ pub(crate) struct Metrics {
 struct Last {
     text: Option<(Instant, String)>,
     overview: Option<Instant>,
+    /// The database counts, longer than whoever asked could wait.
+    counting: Option<JoinHandle<Result<Overview, StoreError>>>,
 }
 
 impl Default for Metrics {
@@ -208,32 +214,50 @@ impl Metrics {
     }
 
     async fn text(&self, store: &Store, apart: &Apart) -> String {
-        // Whoever else asks waits for the same answer.
+        let deadline = Instant::now() + ANSWERED_WITHIN;
+        // Whoever else asks waits for the same answer, which is there by the first one's deadline.
         let mut last = self.last.lock().await;
         if let Some((at, text)) = &last.text
             && at.elapsed() < TEXT_AGE
         {
             return text.clone();
         }
-        self.ask(store).await;
+        self.ask(store, deadline).await;
         if last.overview.is_none_or(|at| at.elapsed() >= OVERVIEW_AGE) {
-            match store.overview().await {
-                Ok(overview) => {
-                    self.show(overview);
-                    last.overview = Some(Instant::now());
-                }
-                // It is asked again for the next text. The numbers of before stay.
-                Err(error) => {
-                    tracing::warn!(%error, "the metrics of studies are old");
-                }
-            }
+            self.count(&mut last, store, deadline).await;
         }
+        let text = self.written(apart);
+        last.text = Some((Instant::now(), text.clone()));
+        text
+    }
+
+    /// Has the database count its studies, and shows what it says until the deadline. Later it is shown
+    /// by the next text; until then the numbers of before stay.
+    async fn count(&self, last: &mut Last, store: &Store, deadline: Instant) {
+        let counting = last.counting.get_or_insert_with(|| {
+            let store = store.clone();
+            tokio::spawn(async move { store.overview().await })
+        });
+        let Ok(counted) = timeout_at(deadline, counting).await else {
+            return;
+        };
+        last.counting = None;
+        match counted {
+            Ok(Ok(overview)) => {
+                self.show(overview);
+                last.overview = Some(Instant::now());
+            }
+            Ok(Err(error)) => tracing::warn!(%error, "the metrics of studies are old"),
+            Err(error) => tracing::error!(%error, "the metrics of studies are old"),
+        }
+    }
+
+    fn written(&self, apart: &Apart) -> String {
         self.show_apart(apart);
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &self.registry) {
             tracing::error!(%error, "the metrics cannot be written");
         }
-        last.text = Some((Instant::now(), text.clone()));
         text
     }
 
@@ -247,8 +271,8 @@ impl Metrics {
     }
 
     /// Asks the database whether it can be worked with.
-    async fn ask(&self, store: &Store) {
-        let ready = store.ready().await;
+    async fn ask(&self, store: &Store, deadline: Instant) {
+        let ready = store.ready_by(deadline).await;
         if let Err(error) = &ready {
             tracing::warn!(error = error.with_remedy(), "the service is not ready");
         }

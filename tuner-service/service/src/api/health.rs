@@ -12,6 +12,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use io_autotune_protocol::Readiness;
+use io_autotune_store::{Store, StoreError};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -19,6 +20,7 @@ use super::Service;
 use super::error::ApiError;
 use super::signing::later;
 use crate::door::Came;
+use crate::metrics::ANSWERED_WITHIN;
 use crate::peers::Peer;
 
 /// Counts what nobody has signed as its user's, or over TCP as its host's.
@@ -69,24 +71,27 @@ pub(crate) struct LastReadiness(Mutex<Option<(Instant, Readiness)>>);
 impl LastReadiness {
     const AGE: Duration = Duration::from_secs(1);
 
-    async fn of(&self, store: &io_autotune_store::Store) -> Readiness {
+    async fn of(&self, store: &Store) -> Readiness {
+        let deadline = Instant::now() + ANSWERED_WITHIN;
+        // Whoever else asks waits for the same answer, which is there by the first one's deadline.
         let mut last = self.0.lock().await;
         if let Some((at, readiness)) = last.as_ref()
             && at.elapsed() < Self::AGE
         {
             return readiness.clone();
         }
-        let problems: Vec<String> = match store.ready().await {
-            Ok(()) => Vec::new(),
-            Err(error) => vec![error.with_remedy()],
-        };
-        let readiness = Readiness {
-            ready: problems.is_empty(),
-            problems,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
+        let readiness = readiness(store.ready_by(deadline).await);
         *last = Some((Instant::now(), readiness.clone()));
         readiness
+    }
+}
+
+fn readiness(asked: Result<(), StoreError>) -> Readiness {
+    let problems: Vec<String> = asked.err().iter().map(StoreError::with_remedy).collect();
+    Readiness {
+        ready: problems.is_empty(),
+        problems,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Liveness, readiness and the API's description.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_autotune_protocol::Readiness;
+use io_autotune_test_database::Relay;
 use serde_json::Value;
 use tokio::runtime::Builder;
 
 use super::{ALICE, TestService, give_database_back, lose_database};
+use crate::metrics::ANSWERED_WITHIN;
 
 async fn ready(service: &TestService) -> (u16, Readiness) {
     let answer = service.user(ALICE).get("/v1/ready").await;
@@ -56,6 +58,38 @@ async fn a_service_without_its_database_lives_and_is_not_ready() {
     give_database_back(&service).await;
     later(&service).await;
     assert_eq!(ready(&service).await.0, 200);
+}
+
+/// Attack (service): The network to the database is cut without a word, and many ask how the service is.
+/// Outcome: Each is told within 2 s that the database does not answer, by `ready` and by the metrics.
+#[tokio::test]
+async fn whoever_watches_the_service_is_told_in_time_of_a_silent_database() {
+    let site = TestService::new().await;
+    let relay = Relay::to(&site.database).await;
+    let service = site
+        .replica_with(&format!("[database]\nurl = {:?}\n", relay.url()))
+        .await;
+    assert!(service.metrics().await.contains("database_up 1"));
+    assert_eq!(ready(&service).await.0, 200);
+    relay.cut();
+    service.advance(Duration::from_secs(61)).await;
+    let begun = Instant::now();
+    let ask = async || tokio::join!(ready(&service), service.metrics());
+    let (first, second) = tokio::join!(ask(), ask());
+    let taken = begun.elapsed();
+    assert!(
+        taken < ANSWERED_WITHIN + Duration::from_secs(1),
+        "{taken:?}"
+    );
+    for ((status, readiness), text) in [first, second] {
+        assert_eq!(status, 503);
+        let [problem] = &readiness.problems[..] else {
+            panic!("{readiness:?}")
+        };
+        assert!(problem.contains("does not answer in time"), "{problem}");
+        assert!(text.contains("database_up 0\n"), "{text}");
+        assert!(text.contains("database_writable 0\n"), "{text}");
+    }
 }
 
 #[tokio::test]
