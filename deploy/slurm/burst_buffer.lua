@@ -15,7 +15,7 @@ local tuner = require("io_autotune_directives")
 tuner.directive = "BB" -- Directive= of burst_buffer.conf
 
 local program = "/etc/slurm/burst-buffer"
-local directory = "/var/spool/io-autotune-burst-buffers" -- SlurmUser's, nobody else's to write
+local directory = "/var/spool/io-autotune-burst-buffers" -- SlurmUser's, 0700: whoever can open a file in it can hold its lock
 local mounts = "/burst-buffers" -- a job finds its buffer at MOUNTS/JOB_ID, which BURST_BUFFER_DIR names
 local start_seconds = 10 -- with twice the tuner's deadline below half of OtherTimeout
 local stop_seconds = 20

@@ -520,11 +520,12 @@ class Site:
 
         These are reports that wait, and those that the service refused. The draft of a helper that
         was killed is not among them; the flusher removes it when it is old. Of what jobs write
-        there are the places of jobs, not the directory that stays.
+        there are the places of jobs, not the directory that stays; nor is what helpers lock.
         """
         spool = self.paths.plugin_spool
         in_force = spool / "in-force"
-        there = (path for path in spool.iterdir() if path.suffix != ".new" and path != in_force)
+        stays = {in_force, spool / ".lock"}
+        there = (path for path in spool.iterdir() if path.suffix != ".new" and path not in stays)
         return sorted([*there, *in_force.glob("*"), *self.in_memory()])
 
     def in_memory(self) -> list[Path]:

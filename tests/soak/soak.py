@@ -274,9 +274,10 @@ class Soak:
 
     def _left(self) -> list[str]:
         # Jobs run, so directories come and go: `os.walk` passes over one that has gone. A draft of
-        # a helper that was killed is swept after an hour.
+        # a helper that was killed is swept after an hour, and what helpers lock stays.
         walked = os.walk(self._site.paths.plugin_spool)
-        kept = [name for _, _, names in walked for name in names if not name.endswith(".new")]
+        found = (name for _, _, names in walked for name in names)
+        kept = [name for name in found if not name.endswith(".new") and name != ".lock"]
         directories = [str(path.name) for path in self._site.job_directories()]
         return sorted([*kept, *directories])
 

@@ -4,10 +4,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use super::command::Running;
@@ -31,6 +33,9 @@ pub(crate) enum LockError {
 /// How long a hook waits for another helper that changes settings or puts them back.
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// In the spool.
+const LOCK: &str = ".lock";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,16 +91,42 @@ impl SavedDirectory {
     /// the only word of how it was. Errs if another one takes longer.
     pub(crate) fn lock(&self) -> Result<File, LockError> {
         let end = Instant::now() + LOCK_PATIENCE;
-        let cannot = |error| LockError::Cannot(at(&self.spool)(error));
-        let directory = File::open(&self.spool).map_err(cannot)?;
+        let file = self.lock_file().map_err(LockError::Cannot)?;
         loop {
-            match directory.try_lock() {
-                Ok(()) => return Ok(directory),
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
                 Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LOOK_AGAIN),
                 Err(TryLockError::WouldBlock) => return Err(LockError::Busy),
-                Err(TryLockError::Error(error)) => return Err(cannot(error)),
+                Err(TryLockError::Error(error)) => {
+                    return Err(LockError::Cannot(at(&self.spool.join(LOCK))(error)));
+                }
             }
         }
+    }
+
+    /// Whoever can open a file or a directory for reading can lock it. So it is neither the spool itself,
+    /// which a site may let users read, nor a file that is not root's alone.
+    fn lock_file(&self) -> Result<File, DirectoryError> {
+        check_directory(&self.spool)?;
+        let path = self.spool.join(LOCK);
+        let mut options = File::options();
+        options
+            .read(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+        let file = match options.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                options.write(true).create(true).open(&path)
+            }
+            opened => opened,
+        };
+        let file = file.map_err(at(&path))?;
+        let metadata = file.metadata().map_err(at(&path))?;
+        if !metadata.is_file() || metadata.mode() & 0o077 != 0 {
+            let why = io::Error::other("it must be a file that root alone can open: remove it");
+            return Err(at(&path)(why));
+        }
+        Ok(file)
     }
 
     pub(crate) fn all(spool: &Path) -> Result<Vec<Self>, DirectoryError> {
@@ -278,6 +309,42 @@ mod tests {
         fs::rename(&node, &elsewhere).unwrap();
         symlink(&elsewhere, &node).unwrap();
         assert!(saved.jobs().is_err(), "a link");
+    }
+
+    /// Attack (files): A user locks what can be opened of a spool that a site lets users read.
+    /// Outcome: The helper does not wait: its lock is a file that root alone can open.
+    #[test]
+    fn no_user_can_keep_the_helpers_from_their_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let spool = root.path().join("spool");
+        fs::create_dir(&spool).unwrap();
+        fs::set_permissions(&spool, Permissions::from_mode(0o755)).unwrap();
+        let saved = SavedDirectory::new(&spool, "c", "n1");
+        drop(saved.lock().unwrap());
+        let names: Vec<_> = fs::read_dir(&spool).unwrap().map(Result::unwrap).collect();
+        let mut held = vec![File::open(&spool).unwrap()];
+        for name in &names {
+            let mode = name.metadata().unwrap().mode();
+            if mode & 0o007 != 0 {
+                held.push(File::open(name.path()).unwrap());
+            }
+        }
+        assert_eq!(
+            names.len(),
+            held.len(),
+            "there is one file, of root's alone"
+        );
+        for file in &held {
+            file.lock().unwrap();
+        }
+        let locked = saved.lock().unwrap();
+        let other = SavedDirectory::new(&spool, "c", "n2");
+        assert!(matches!(other.lock(), Err(LockError::Busy)));
+        drop(locked);
+
+        // One that others could have opened is none.
+        fs::set_permissions(names[0].path(), Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(saved.lock(), Err(LockError::Cannot(_))));
     }
 
     #[test]
