@@ -29,7 +29,7 @@ use crate::places::Places;
 use crate::report::{self, ReportError};
 use crate::service_arguments::ServiceArguments;
 use crate::spool::Spool;
-use crate::{restore, stamp, written};
+use crate::{restore, settings, stamp, written};
 
 /// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);
@@ -218,7 +218,8 @@ impl Overdue {
             .any(|step| step.step_id == Step::BATCH && step.duration_ns.is_some())
     }
 
-    /// Makes its report; `false` if its job has just been launched again.
+    /// Makes its report; `false`, undone, if its job has just been launched again, or if the settings of
+    /// its node are just being changed: perhaps by that launch's prolog.
     fn report(
         self,
         service: &ServiceArguments,
@@ -240,6 +241,11 @@ impl Overdue {
             .unwrap_or_else(|_| NodeConfig::default());
         // Before the directory is taken: what comes to its path after that is the next launch's.
         let mut place = written::find_place(&places.spool_dir, &start.job);
+        // A launch that comes has its directory before it changes settings, and does so under this lock:
+        // while it is held, what is saved for the job is this launch's unless there is a successor.
+        let Some(settings) = settings::hold(&start.job, &places.spool_dir) else {
+            return Ok(false);
+        };
         let Some(directory) = directory.take(&start)? else {
             return Ok(false);
         };
@@ -250,8 +256,9 @@ impl Overdue {
         };
         if is_last {
             // The next prolog on this node would do it too, but may be far away.
-            restore::put_back_after(&start.job, &config, places);
+            settings::restore_held(&settings, &config);
         }
+        drop(settings);
         let kept = directory.left();
         if kept.is_some() || !is_last {
             // The next launch's.
@@ -316,6 +323,8 @@ fn may_be_slurmstepd(process: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_protocol::Job;
+
     use super::*;
     use crate::testing::job;
 
@@ -536,6 +545,48 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    /// Attack (files): The timer finds a launch over while its job's next launch begins, which changes
+    /// settings and starts an agent.
+    /// Outcome: While a prolog is at the settings the timer leaves the launch for its next pass, and then
+    /// neither ends the agent nor puts back what is the next launch's.
+    #[tokio::test]
+    async fn what_the_next_launch_has_in_force_is_not_put_back() {
+        let node = Node::new();
+        node.stamped(&node.launched());
+        let mut agent = std::process::Command::new("sleep");
+        let mut agent = agent.arg("600").spawn().unwrap();
+        let prolog = settings::hold(&job(), &node.places.spool_dir).unwrap();
+        assert!(node.after(2 * QUIET).await.is_empty());
+        assert!(node.is_left());
+        let again = Job {
+            restart_count: 1,
+            ..job()
+        };
+        let next = JobDirectory::create(&node.places.run_dir, &again).unwrap();
+        next.write_start(&StartRecord::without_answer(again, "no answer"))
+            .unwrap();
+        let saved = settings::save_with_agent(&node.places.spool_dir, &job(), agent.id());
+        drop(prolog);
+        assert_eq!(node.after(2 * QUIET).await.len(), 1, "the first launch's");
+        assert!(saved.exists());
+        assert!(agent.try_wait().unwrap().is_none(), "it still runs");
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+
+    /// The same, but nothing has come: all is put back, and the agent is ended.
+    #[tokio::test]
+    async fn what_an_overdue_launch_has_in_force_is_put_back() {
+        let node = Node::new();
+        node.stamped(&node.launched());
+        let mut agent = std::process::Command::new("sleep");
+        let mut agent = agent.arg("600").spawn().unwrap();
+        let saved = settings::save_with_agent(&node.places.spool_dir, &job(), agent.id());
+        assert_eq!(node.after(2 * QUIET).await.len(), 1);
+        assert!(!saved.exists());
+        assert!(!agent.wait().unwrap().success());
     }
 
     #[tokio::test]

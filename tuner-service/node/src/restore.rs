@@ -71,12 +71,6 @@ fn note(places: &Places) -> impl Fn((&str, &str), u32) {
     }
 }
 
-/// Puts back what one job has changed, whose directory has been taken. What became of its settings is
-/// noted there.
-pub(crate) fn put_back_after(job: &Job, config: &NodeConfig, places: &Places) {
-    settings::restore_after(job, config, &places.spool_dir, &|_, _| {});
-}
-
 /// Why a launch whose settings another's prolog has put back did not have them until its end, as far as
 /// it is noted.
 pub(crate) fn noted(directory: &JobDirectory) -> Option<String> {

@@ -9,6 +9,7 @@ mod saved;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -375,61 +376,92 @@ pub(crate) fn restore(
         Vec::new()
     });
     for saved in directories {
-        restore_of(&kernel, &saved, |_| true, note);
+        restore_of(&kernel, &saved, note);
     }
 }
 
-/// Restores what one job has changed.
-pub(crate) fn restore_after(job: &Job, config: &NodeConfig, spool: &Path, note: Note<'_>) {
+/// The settings of a job's node, which no other helper changes or puts back until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    saved: SavedDirectory,
+    job_id: u32,
+    _lock: Option<File>,
+}
+
+/// Keeps other helpers from the settings of a job's node; `None`, with a line in the log, if another one
+/// is at them and takes longer.
+pub(crate) fn hold(job: &Job, spool: &Path) -> Option<Held> {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
-    let kernel = Kernel::new(&config.settings);
-    restore_of(&kernel, &saved, |job_id| job_id == job.job_id, note);
+    let locked = ensure_top_directory(spool)
+        .map_err(LockError::Cannot)
+        .and_then(|()| saved.lock());
+    Some(Held {
+        _lock: unless_busy(locked)?,
+        saved,
+        job_id: job.job_id,
+    })
 }
 
-fn restore_of(
-    kernel: &Kernel,
-    saved: &SavedDirectory,
-    is_wanted: impl Fn(u32) -> bool,
-    note: Note<'_>,
-) {
-    let jobs = || -> Vec<u32> {
-        let jobs = saved.jobs().unwrap_or_else(|error| {
-            say(&format!("the saved values cannot be read: {error}"));
-            Vec::new()
-        });
-        jobs.into_iter()
-            .filter(|job_id| is_wanted(*job_id))
-            .collect()
-    };
-    if jobs().is_empty() && !saved.is_there() {
-        return;
+/// Restores what the job has changed.
+pub(crate) fn restore_held(held: &Held, config: &NodeConfig) {
+    let kernel = Kernel::new(&config.settings);
+    for job_id in jobs_of(&held.saved, |job_id| job_id == held.job_id) {
+        restore_job(&kernel, &held.saved, job_id);
     }
-    let _locked = match saved.lock() {
-        Ok(locked) => Some(locked),
+    held.saved.tidy();
+}
+
+/// Where nobody can lock, nobody else holds it: to leave settings in force would be worse.
+fn unless_busy(locked: Result<File, LockError>) -> Option<Option<File>> {
+    match locked {
+        Ok(locked) => Some(Some(locked)),
         Err(LockError::Busy) => {
             let again = "settings are not put back now; the next prolog or epilog tries again";
-            return say(&format!("{}: {again}", LockError::Busy));
-        }
-        // Where nobody can lock, nobody else holds it: to leave settings in force would be worse.
-        Err(error @ LockError::Cannot(_)) => {
-            say(&error.to_string());
+            say(&format!("{}: {again}", LockError::Busy));
             None
         }
-    };
-    // Whoever had the lock may have put them back.
-    for job_id in jobs() {
-        note(saved.of_node(), job_id);
-        match put_back(kernel, saved, job_id) {
-            Ok(0) => {}
-            Ok(count) => say(&format!(
-                "{count} settings are as they were before job {job_id}"
-            )),
-            Err(problem) => say(&format!(
-                "not all settings are as they were before job {job_id}: {problem}; the next prolog or epilog tries again"
-            )),
+        Err(error @ LockError::Cannot(_)) => {
+            say(&error.to_string());
+            Some(None)
         }
     }
+}
+
+fn jobs_of(saved: &SavedDirectory, is_wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let jobs = saved.jobs().unwrap_or_else(|error| {
+        say(&format!("the saved values cannot be read: {error}"));
+        Vec::new()
+    });
+    jobs.into_iter()
+        .filter(|job_id| is_wanted(*job_id))
+        .collect()
+}
+
+fn restore_of(kernel: &Kernel, saved: &SavedDirectory, note: Note<'_>) {
+    if jobs_of(saved, |_| true).is_empty() && !saved.is_there() {
+        return;
+    }
+    let Some(_locked) = unless_busy(saved.lock()) else {
+        return;
+    };
+    // Whoever had the lock may have put them back.
+    for job_id in jobs_of(saved, |_| true) {
+        note(saved.of_node(), job_id);
+        restore_job(kernel, saved, job_id);
+    }
     saved.tidy();
+}
+
+fn restore_job(kernel: &Kernel, saved: &SavedDirectory, job_id: u32) {
+    match put_back(kernel, saved, job_id) {
+        Ok(0) => {}
+        Ok(count) => say(&format!(
+            "{count} settings are as they were before job {job_id}"
+        )),
+        Err(problem) => say(&format!(
+            "not all settings are as they were before job {job_id}: {problem}; the next prolog or epilog tries again"
+        )),
+    }
 }
 
 /// The timer's part: stops what no hook could stop.
@@ -791,6 +823,22 @@ fn restore_one(world: &mut impl World, target: &Target, value: &str) -> io::Resu
             "set back to {value}, it is {found}"
         )))
     }
+}
+
+/// Saves, as a prolog does, that a job has changed nothing and has this process as its agent; returns
+/// where.
+#[cfg(test)]
+pub(crate) fn save_with_agent(spool: &Path, job: &Job, pid: u32) -> std::path::PathBuf {
+    let saved = Saved {
+        boot_id: boot_id().unwrap(),
+        values: Vec::new(),
+        command: None,
+        agent: Some(online::process(pid)),
+    };
+    let directory = SavedDirectory::new(spool, &job.cluster, &job.node);
+    directory.write(job.job_id, &saved).unwrap();
+    let node = spool.join("saved").join(&job.cluster).join(&job.node);
+    node.join(format!("{}.json", job.job_id))
 }
 
 #[cfg(test)]

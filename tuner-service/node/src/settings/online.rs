@@ -334,6 +334,16 @@ pub(super) fn end(agent: Option<&Agent>) -> bool {
     }
 }
 
+/// A process that is an agent's.
+#[cfg(test)]
+pub(super) fn process(pid: u32) -> Agent {
+    Agent {
+        pid,
+        started: started(pid).unwrap(),
+        group: None,
+    }
+}
+
 /// An agent of which nothing is left.
 #[cfg(test)]
 pub(super) fn nobody() -> Agent {
