@@ -17,6 +17,7 @@ mod hosts;
 mod launches;
 mod limits;
 mod listen;
+mod log;
 mod merge;
 mod metrics;
 mod peers;

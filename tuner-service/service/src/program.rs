@@ -15,11 +15,13 @@ use nix::unistd::Uid;
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::api;
 use crate::assembly::{Assembly, SiteFiles};
 use crate::assess;
 use crate::config::{Config, StartupError};
+use crate::log;
 use crate::serve::{migrated, serve};
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
@@ -88,16 +90,9 @@ pub fn run() -> ExitCode {
 }
 
 fn log_as_json() {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            EnvFilter::try_from_env("IO_AUTOTUNED_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
-        )
-        .with_writer(std::io::stderr)
-        // A line that the log does not take is lost. Its loss would be said on standard error, which has
-        // just taken none, and whoever had the line to say would panic.
-        .log_internal_errors(false)
-        .json()
-        .init();
+    let filter =
+        EnvFilter::try_from_env("IO_AUTOTUNED_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    log::subscriber(filter, std::io::stderr).init();
 }
 
 /// A connection per request: a job on ten thousand nodes makes as many at once. The soft limit is

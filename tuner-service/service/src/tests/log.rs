@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::log;
 
 /// The lines that a test's own thread has logged since it [listens](Self::listen), as a service writes
 /// them that is not told how much.
@@ -27,11 +30,7 @@ impl Log {
     /// Listens from now on.
     pub(crate) fn listen() -> Self {
         let lines = Lines::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_env_filter("info")
-            .with_writer(lines.clone())
-            .json()
-            .finish();
+        let subscriber = log::subscriber(EnvFilter::new("info"), lines.clone());
         Self {
             lines,
             _guard: tracing::subscriber::set_default(subscriber),

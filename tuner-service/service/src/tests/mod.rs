@@ -4,7 +4,7 @@
 mod answer;
 mod credentials;
 mod jobs;
-mod log;
+pub(crate) mod log;
 mod service;
 mod slurm;
 
