@@ -254,10 +254,7 @@ async fn map_cluster(
         return Err(StartupError::NoCluster(to.to_owned(), there));
     }
     store.migrate().await?;
-    let audit = Audit {
-        uid: Uid::current().as_raw(),
-        why: "io-autotuned --map-cluster",
-    };
+    let audit = Audit::unbounded(Uid::current().as_raw(), "io-autotuned --map-cluster");
     let studies = store.map_cluster(from, to, audit).await?;
     tracing::info!(studies, from, to, "studies were given to a cluster");
     Ok(())

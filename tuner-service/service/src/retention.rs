@@ -81,10 +81,10 @@ impl Retention {
         let Some(days) = self.config.days else {
             return Ok(false);
         };
-        let audit = Audit {
-            uid: nix::unistd::geteuid().as_raw(),
-            why: "[retention] days in service.toml",
-        };
+        let audit = Audit::unbounded(
+            nix::unistd::geteuid().as_raw(),
+            "[retention] days in service.toml",
+        );
         let mut sum = Removed::default();
         let mut more = true;
         for _ in 0..BATCHES {

@@ -12,7 +12,7 @@ use crate::audit::{Audit, Entry, write};
 use crate::connections::Connection;
 use crate::epochs::{Opening, open_epoch, open_following_epoch};
 use crate::error::{Named, StoreError};
-use crate::orders::{id_in, lock_orders, put_back, take_back};
+use crate::orders::{has_room, id_in, lock_orders, put_back, take_back};
 use crate::pool::{Store, one_row};
 use crate::retention::refuse_removed;
 use crate::state::{self, StudyState};
@@ -254,7 +254,9 @@ impl Store {
                 let replaced = id_in(&line.detail, "replaced");
                 take_back(&mut transaction, NAME, order_id, replaced).await?
             }
+            // To undo an end is to order again.
             ("unpin" | "resume" | "on", _, Some(order_id)) => {
+                has_room(&mut transaction, NAME, audit).await?;
                 put_back(&mut transaction, NAME, order_id).await?
             }
             ("objective", Some(study_id), None) => {

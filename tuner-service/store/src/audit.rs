@@ -16,6 +16,29 @@ pub struct Audit<'a> {
     pub uid: u32,
     /// Why.
     pub why: &'a str,
+    /// How much that user may change.
+    pub most: Most,
+}
+
+impl<'a> Audit<'a> {
+    /// As much as is needed.
+    #[must_use]
+    pub const fn unbounded(uid: u32, why: &'a str) -> Self {
+        let most = Most {
+            changes_per_day: None,
+            orders: None,
+        };
+        Self { uid, why, most }
+    }
+}
+
+/// How much a user may change; `None`: without bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Lines of the audit within a day.
+    pub changes_per_day: Option<u64>,
+    /// Orders in force.
+    pub orders: Option<u64>,
 }
 
 /// Selects lines of the audit. `None` selects all.
@@ -59,17 +82,12 @@ impl Entry {
 }
 
 impl Store {
-    /// How many lines of the audit a user has caused in the last day.
+    /// How many lines of the audit a user has caused in the last day. Others may be on their way:
+    /// [`Most`] bounds what is written.
     pub async fn changes_by(&self, uid: u32) -> Result<u64, StoreError> {
         const NAME: &str = "changes_by";
-        let changes = sqlx::query_scalar!(
-            r#"select count(*) as "changes!" from audit where uid = $1 and at > now() - interval '1 day'"#,
-            i64::from(uid)
-        )
-        .fetch_one(&self.pool)
-        .await
-        .named(NAME)?;
-        number(NAME, changes)
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        changes_by(&mut connection, NAME, uid).await
     }
 
     /// The newest lines of the audit, newest first.
@@ -136,13 +154,65 @@ impl Store {
     }
 }
 
-/// Returns the line's number.
+async fn changes_by(
+    connection: &mut Connection,
+    name: &'static str,
+    uid: u32,
+) -> Result<u64, StoreError> {
+    let changes = sqlx::query_scalar!(
+        r#"select count(*) as "changes!" from audit where uid = $1 and at > now() - interval '1 day'"#,
+        i64::from(uid)
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
+    number(name, changes)
+}
+
+/// What a user has a bounded number of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counted {
+    Changes,
+    Studies,
+}
+
+/// Until the transaction ends no other one adds to what it is about to count of a user's. The last lock
+/// that it takes, so that two never wait for one another.
+pub(crate) async fn lock_count(
+    connection: &mut Connection,
+    name: &'static str,
+    counted: Counted,
+    uid: u32,
+) -> Result<(), StoreError> {
+    let class: i64 = match counted {
+        Counted::Changes => 1,
+        Counted::Studies => 2,
+    };
+    sqlx::query("select pg_advisory_xact_lock($1)")
+        .bind(class << 32 | i64::from(uid))
+        .execute(connection)
+        .await
+        .named(name)?;
+    Ok(())
+}
+
+/// Returns the line's number. Errs with [`StoreError::TooManyChanges`], for the transaction to be dropped.
 pub(crate) async fn write(
     connection: &mut Connection,
     name: &'static str,
     entry: Entry,
     audit: Audit<'_>,
 ) -> Result<i64, StoreError> {
+    if let Some(most) = audit.most.changes_per_day {
+        lock_count(connection, name, Counted::Changes, audit.uid).await?;
+        if changes_by(connection, name, audit.uid).await? >= most {
+            return Err(StoreError::TooManyChanges {
+                transaction: name,
+                uid: audit.uid,
+                most,
+            });
+        }
+    }
     sqlx::query_scalar!(
         "insert into audit (uid, action, study_id, order_id, undoes, detail, why)
          values ($1, $2, $3, $4, $5, $6, $7) returning id",

@@ -110,7 +110,7 @@ pub(crate) async fn open_changed_epoch(
         let detail = json!({ "parametrization": pin, "is_offered": false });
         let entry = Entry::of_study("unpin", parent.study_id, detail);
         let why = "the accelerator does not offer what was pinned any more";
-        write(connection, name, entry, Audit { uid: ROOT, why }).await?;
+        write(connection, name, entry, Audit::unbounded(ROOT, why)).await?;
     }
     Ok(())
 }

@@ -42,6 +42,26 @@ pub enum StoreError {
         /// The most studies.
         most: u32,
     },
+    /// A change would be the user's first one too many within a day.
+    #[error("{transaction}: uid {uid} has changed {most} things within a day, the most of a user")]
+    TooManyChanges {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// The user.
+        uid: u32,
+        /// The most changes.
+        most: u64,
+    },
+    /// An order would be the user's first one too many in force.
+    #[error("{transaction}: uid {uid} has {most} orders in force, the most of a user")]
+    TooManyOrders {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// The user.
+        uid: u32,
+        /// The most orders.
+        most: u64,
+    },
     /// Studies are of a cluster that the service does not have.
     #[error("{}", not_served(*.studies, .cluster.as_deref(), .clusters))]
     NotServed {

@@ -179,6 +179,9 @@ impl Store {
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_orders(&mut transaction, NAME).await?;
         let replaced = end(&mut transaction, NAME, scope, directive.kind()).await?;
+        if replaced.is_none() {
+            has_room(&mut transaction, NAME, audit).await?;
+        }
         let order_id = insert(&mut transaction, NAME, scope, directive, until, audit).await?;
         let entry = Entry {
             action: directive.kind(),
@@ -280,20 +283,6 @@ impl Store {
         }
     }
 
-    /// How many orders of a user's are in force.
-    pub async fn orders_by(&self, uid: u32) -> Result<u64, StoreError> {
-        const NAME: &str = "orders_by";
-        let orders = sqlx::query_scalar!(
-            r#"select count(*) as "orders!" from orders
-               where uid = $1 and ended_at is null and (until is null or until > now())"#,
-            i64::from(uid)
-        )
-        .fetch_one(&self.pool)
-        .await
-        .named(NAME)?;
-        number(NAME, orders)
-    }
-
     /// Ends the orders whose time is over, so that what is in force is found without them.
     pub async fn end_overdue_orders(&self) -> Result<u64, StoreError> {
         let ended = sqlx::query!(
@@ -386,6 +375,35 @@ pub(crate) async fn lock_orders(
         .await
         .named(name)?;
     Ok(())
+}
+
+/// Errs with [`StoreError::TooManyOrders`] if a user may give no further order. For who has
+/// [locked](lock_orders) them, so that nobody else adds one meanwhile.
+pub(crate) async fn has_room(
+    connection: &mut Connection,
+    name: &'static str,
+    audit: Audit<'_>,
+) -> Result<(), StoreError> {
+    let Some(most) = audit.most.orders else {
+        return Ok(());
+    };
+    let orders = sqlx::query_scalar!(
+        r#"select count(*) as "orders!" from orders
+               where uid = $1 and ended_at is null and (until is null or until > now())"#,
+        i64::from(audit.uid)
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
+    let orders: u64 = number(name, orders)?;
+    if orders < most {
+        return Ok(());
+    }
+    Err(StoreError::TooManyOrders {
+        transaction: name,
+        uid: audit.uid,
+        most,
+    })
 }
 
 async fn end(

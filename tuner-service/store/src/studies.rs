@@ -5,6 +5,7 @@ use std::time::Duration;
 use io_autotune_model::Space;
 use sqlx::types::Json;
 
+use crate::audit::{Counted, lock_count};
 use crate::connections::Connection;
 use crate::connections::Connections;
 use crate::epochs::{Opening, open_epoch};
@@ -108,6 +109,7 @@ pub(crate) async fn make_study(
     .await
     .named(name)?;
     if let Some(study_id) = inserted {
+        lock_count(connection, name, Counted::Studies, key.owner_uid).await?;
         if count_of(&mut *connection, name, key.owner_uid).await? > i64::from(most_studies) {
             return Err(StoreError::TooManyStudies {
                 transaction: name,

@@ -6,13 +6,13 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_model::AuditLine;
 use io_autotune_protocol::{ErrorBody, WhyRequest};
-use io_autotune_store::{Audit, AuditFilter, Undone};
+use io_autotune_store::{Audit, AuditFilter, Most, Undone};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::checked::Checked;
 use super::deciding::Asker;
-use super::orders::{Given, has_room, may_end};
+use super::orders::{Given, may_end};
 use super::studies::{key_of, one_row, reason, renew};
 use super::{ApiError, Service};
 use crate::reader::Reader;
@@ -32,6 +32,23 @@ pub(super) struct AuditQuery {
     before: Option<i64>,
     /// The newest so many (100 unless said, 500 at the most).
     limit: Option<u32>,
+}
+
+impl Asker {
+    /// What this user changes, and how much of it. A site's admins change as much as the site needs.
+    pub(crate) fn audit<'a>(&self, service: &Service, why: &'a str) -> Audit<'a> {
+        let unbounded = Audit::unbounded(self.caller.uid, why);
+        match self.reader {
+            Reader::Admin => unbounded,
+            _ => Audit {
+                most: Most {
+                    changes_per_day: Some(service.quotas.changes_per_day()),
+                    orders: Some(service.quotas.orders()),
+                },
+                ..unbounded
+            },
+        }
+    }
 }
 
 /// Lines of the audit, newest first: those about studies that the caller sees, or all for who may read them.
@@ -86,14 +103,7 @@ pub(super) async fn undo(
         };
         may_end(asker.reader, asker.caller, &order)?;
     }
-    // To undo an end is to order again.
-    if entry.detail.get("ended").is_some() {
-        has_room(&service, asker).await?;
-    }
-    let audit = Audit {
-        uid: asker.caller.uid,
-        why,
-    };
+    let audit = asker.audit(&service, why);
     match service.store.undo(audit_id, audit).await? {
         Undone::Done => {}
         Undone::NotFound => return Err(not_found(audit_id)),

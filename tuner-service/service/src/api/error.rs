@@ -147,7 +147,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             // A user's affair, and as frequent as they like.
-            StoreError::TooManyStudies { .. } => tracing::debug!(%error, "a study is not made"),
+            StoreError::TooManyStudies { .. }
+            | StoreError::TooManyChanges { .. }
+            | StoreError::TooManyOrders { .. } => tracing::debug!(%error, "a user has enough"),
             StoreError::Removed { .. } => tracing::info!(%error, "what was removed is not had"),
             StoreError::Replayed { .. } => tracing::warn!(%error, "a request was refused"),
             // A sender's affair, too.
@@ -167,6 +169,15 @@ impl From<StoreError> for ApiError {
                 "too_many_studies",
                 format!(
                     "the user has {most} studies, the most of a user ([users] studies in service.toml): the job runs with its defaults and is not recorded"
+                ),
+            ),
+            StoreError::TooManyChanges { most, .. } => Self::too_many_changes(most),
+            StoreError::TooManyOrders { most, .. } => Self::new(
+                StatusCode::CONFLICT,
+                "too_many_orders",
+                format!(
+                    "you have {most} orders in force, the most of a user ([users] orders in service.toml): end some \
+                     that you do not need any more; `io-autotune orders` lists them"
                 ),
             ),
             StoreError::Removed { through, .. } => Self::new(

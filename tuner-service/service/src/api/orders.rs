@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Query, State};
-use axum::http::StatusCode;
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
@@ -12,7 +11,7 @@ use io_autotune_protocol::{
     OrderSummary,
 };
 use io_autotune_store::{
-    Audit, Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
+    Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -105,12 +104,7 @@ pub(super) async fn order(
             may_end(asker.reader, asker.caller, &Given::of(&replaced))?;
             replaced.scope
         }
-        None => {
-            if !body.dry_run {
-                has_room(&service, asker).await?;
-            }
-            scope
-        }
+        None => scope,
     };
     let mut studies = Vec::with_capacity(found.rows.len());
     let mut unfit = None;
@@ -139,10 +133,7 @@ pub(super) async fn order(
     let given = if body.dry_run {
         None
     } else {
-        let audit = Audit {
-            uid: asker.caller.uid,
-            why,
-        };
+        let audit = asker.audit(&service, why);
         let ordered = service.store.order(&scope, &directive, body.until, audit);
         let given = ordered.await?;
         tracing::info!(
@@ -200,10 +191,7 @@ pub(super) async fn end(
     let ended = if body.dry_run {
         None
     } else {
-        let audit = Audit {
-            uid: asker.caller.uid,
-            why,
-        };
+        let audit = asker.audit(&service, why);
         let ended = service.store.end_order(scope, kind, audit).await?;
         tracing::info!(
             order_id = ended.map(|ended| ended.order_id),
@@ -233,23 +221,6 @@ pub(super) async fn end(
         studies,
         more: found.more,
     }))
-}
-
-/// Errs where a user has as many orders in force as a user may have. A site's admins give as many as the
-/// site needs.
-pub(super) async fn has_room(service: &Service, asker: Asker) -> Result<(), ApiError> {
-    let most = service.quotas.orders();
-    if asker.reader == Reader::Admin || service.store.orders_by(asker.caller.uid).await? < most {
-        return Ok(());
-    }
-    Err(ApiError::new(
-        StatusCode::CONFLICT,
-        "too_many_orders",
-        format!(
-            "you have {most} orders in force, the most of a user ([users] orders in service.toml): end some that you \
-             do not need any more; `io-autotune orders` lists them"
-        ),
-    ))
 }
 
 /// Who gave an order, and of what.

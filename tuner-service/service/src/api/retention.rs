@@ -50,10 +50,7 @@ pub(super) async fn remove(
             more: false,
         }));
     }
-    let audit = Audit {
-        uid: caller.uid,
-        why: reason(&body.why)?,
-    };
+    let audit = Audit::unbounded(caller.uid, reason(&body.why)?);
     let begun = Instant::now();
     let mut sum = Removed::default();
     let more = loop {

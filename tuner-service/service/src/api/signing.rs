@@ -197,6 +197,7 @@ async fn granted(
     let reader = service.access.reader(caller, endpoint).await;
     let reader = reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))?;
     if endpoint.steers() && reader != Reader::Admin {
+        // Before any work is done for it. What is written is bounded where it is written.
         let most = service.quotas.changes_per_day();
         if retried(|| service.store.changes_by(caller.uid)).await? >= most {
             return Err(ApiError::too_many_changes(most));

@@ -228,13 +228,12 @@ impl<'a> Steering<'a> {
         why: &'a str,
     ) -> Result<Self, ApiError> {
         let why = reason(why)?;
-        let uid = asker.caller.uid;
         Ok(Self {
             service,
             asker,
             study_id,
             study: key_of(one_row(service, asker.reader, study_id).await?),
-            audit: Audit { uid, why },
+            audit: asker.audit(service, why),
         })
     }
 

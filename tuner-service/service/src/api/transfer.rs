@@ -99,10 +99,7 @@ pub(super) async fn end(
     Checked(Json(body)): Checked<Json<ImportRequest>>,
 ) -> Result<Json<ImportAnswer>, ApiError> {
     let upload = checked_name(upload)?;
-    let audit = Audit {
-        uid: caller.uid,
-        why: reason(&body.why)?,
-    };
+    let audit = Audit::unbounded(caller.uid, reason(&body.why)?);
     if body.step == ImportStep::Discard {
         service.store.discard_import(&upload, caller.uid).await?;
         return Ok(Json(ImportAnswer {

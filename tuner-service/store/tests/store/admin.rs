@@ -28,7 +28,7 @@ async fn the_next_start_sees_the_pin_and_the_audit_says_who_what_and_why() {
     let store = database.store(2);
     Start::of(1).search(&store, point(1)).await;
     let study_id = database.number("select id from studies").await;
-    let by = |uid, why| Audit { uid, why };
+    let by = Audit::unbounded;
 
     let nothing = store.unpin(study_id, by(1000, "nothing to unpin"));
     assert_eq!(nothing.await.unwrap(), None);
@@ -163,7 +163,7 @@ async fn an_audit_line_is_written_with_its_change_or_neither_is() {
     assert_eq!(database.number("select count(*) from pins").await, 0);
     assert_eq!(database.number("select count(*) from epochs").await, 1);
     store
-        .pin(study_id, &point(1), None, Audit { uid: 0, why: "ok" })
+        .pin(study_id, &point(1), None, Audit::unbounded(0, "ok"))
         .await
         .unwrap();
     store.unpin(study_id, audit).await.unwrap_err();
@@ -277,10 +277,7 @@ async fn a_pin_that_the_accelerator_offers_no_more_is_removed_and_the_audit_says
     let store = database.store(2);
     Start::of(1).search(&store, point(1)).await;
     let study_id = database.number("select id from studies").await;
-    let audit = Audit {
-        uid: 1000,
-        why: "paper deadline",
-    };
+    let audit = Audit::unbounded(1000, "paper deadline");
     store.pin(study_id, &point(7), None, audit).await.unwrap();
     let mut start = Start::of(2);
     start.space = narrow_space();

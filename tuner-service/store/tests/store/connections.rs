@@ -391,10 +391,8 @@ async fn a_statement_that_may_take_longer_is_waited_for() {
              end $$",
         )
         .await;
-    let audit = Audit {
-        uid: 0,
-        why: "a test",
-    };
-    let removed = store.remove_history(30, audit).await;
+    let removed = store
+        .remove_history(30, Audit::unbounded(0, "a test"))
+        .await;
     assert!(!removed.unwrap().1);
 }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::Parametrization;
-use io_autotune_store::{Audit, AuditFilter, Directive, Scope, Store, Undone, Values, fitting};
+use io_autotune_store::{
+    Audit, AuditFilter, Directive, Most, Scope, Store, StoreError, Undone, Values, fitting,
+};
 use jiff::{Span, Timestamp};
+use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Database, by, counted, launch, point, space, study, word};
+use crate::support::{CLUSTER, Database, Start, by, counted, launch, point, space, study, word};
 
 const BY: Audit<'_> = by(0, "a test");
 
@@ -46,6 +49,83 @@ async fn last(store: &Store) -> i64 {
         ..AuditFilter::default()
     };
     store.audit(&newest).await.unwrap()[0].audit_id
+}
+
+/// How many of many calls at once succeed; the others must fail as said.
+async fn taken<T: Send + 'static>(
+    calls: impl IntoIterator<Item = impl Future<Output = Result<T, StoreError>> + Send + 'static>,
+    is_expected: fn(&StoreError) -> bool,
+) -> usize {
+    let calls: JoinSet<_> = calls.into_iter().collect();
+    let results = calls.join_all().await;
+    for error in results.iter().filter_map(|result| result.as_ref().err()) {
+        assert!(is_expected(error), "{error}");
+    }
+    results.iter().filter(|result| result.is_ok()).count()
+}
+
+/// Attack (service): A user sends many orders at once, more than a user may have in force or change in a day.
+/// Outcome: As many are taken as a user may have, and the others are refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_user_has_more_by_asking_for_much_at_once() {
+    const ALICE: u32 = 1000;
+    let database = Database::new().await;
+    let store = database.store(16);
+    let most = Most {
+        changes_per_day: Some(7),
+        orders: Some(3),
+    };
+    let alice = Audit {
+        most,
+        ..Audit::unbounded(ALICE, "a test")
+    };
+    let of = |application: String| Scope {
+        owner_uid: Some(ALICE),
+        application: Some(application),
+        ..Scope::default()
+    };
+    let orders = (0..16).map(|number| {
+        let (store, scope) = (store.clone(), of(format!("app{number}")));
+        async move { store.order(&scope, &Directive::Off, None, alice).await }
+    });
+    let is_full = |error: &StoreError| matches!(error, StoreError::TooManyOrders { most: 3, .. });
+    assert_eq!(taken(orders, is_full).await, 3);
+    let in_force = "select count(*) from orders where ended_at is null";
+    assert_eq!(database.number(in_force).await, 3);
+
+    // Each of another study, so that nothing else makes them wait for one another.
+    let mut studies = Vec::new();
+    for number in 0..12 {
+        let of_the_study = state(&store, ALICE, &format!("app{number}")).await;
+        studies.push(of_the_study.study_id);
+    }
+    let changes = studies.into_iter().map(|study_id| {
+        let store = store.clone();
+        async move { store.reset(study_id, alice).await }
+    });
+    let is_full = |error: &StoreError| matches!(error, StoreError::TooManyChanges { most: 7, .. });
+    assert_eq!(taken(changes, is_full).await, 4);
+    let lines = format!("select count(*) from audit where uid = {ALICE}");
+    assert_eq!(database.number(&lines).await, 7);
+}
+
+/// Attack (service): Many jobs of a user begin at once, each a new study, more than a user may have.
+/// Outcome: As many are made as a user may have.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_user_has_more_studies_by_beginning_many_at_once() {
+    let database = Database::new().await;
+    let store = database.store(16).with(3, false);
+    let starts = (0..16).map(|number| {
+        let store = store.clone();
+        let start = Start {
+            study: study(1000, &format!("app{number}")),
+            ..Start::of(number + 1)
+        };
+        async move { start.try_search(&store, point(1)).await }
+    });
+    let is_full = |error: &StoreError| matches!(error, StoreError::TooManyStudies { most: 3, .. });
+    assert_eq!(taken(starts, is_full).await, 3);
+    assert_eq!(database.number("select count(*) from studies").await, 3);
 }
 
 #[tokio::test]

@@ -88,10 +88,7 @@ async fn a_start_of_a_busy_study_has_what_was_ordered_since_its_snapshot() {
         owner_uid: Some(ALICE),
         ..Scope::default()
     };
-    let audit = Audit {
-        uid: ALICE,
-        why: "a test",
-    };
+    let audit = Audit::unbounded(ALICE, "a test");
     // As another replica does, which cannot drop this one's snapshot.
     let ordering = async || {
         let off = service.store.order(&scope, &Directive::Off, None, audit);

@@ -306,7 +306,7 @@ fn merged(reports: &[Value]) -> Merged {
 
 /// Who changes a study, and why.
 pub(crate) const fn by(uid: u32, why: &'static str) -> Audit<'static> {
-    Audit { uid, why }
+    Audit::unbounded(uid, why)
 }
 
 /// That a run counts.
