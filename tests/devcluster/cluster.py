@@ -383,6 +383,7 @@ class Cluster:
             files.write(self.paths.jobcomp, render.jobcomp(self.paths), mode=0o755)
         if wanted.variant.accounting:
             files.write(self.paths.mariadb_conf, render.mariadb_conf(self.paths), mode=0o644)
+            files.write(self.paths.mariadb_init, render.mariadb_init(), mode=0o644)
             # slurmdbd refuses a file that is another's, or readable by others.
             slurm = accounts.find(users.SLURM_USER)
             text = render.slurmdbd_conf(self.paths, wanted)

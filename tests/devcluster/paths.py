@@ -72,6 +72,11 @@ class Paths:
         return self.etc / "mariadb.cnf"
 
     @property
+    def mariadb_init(self) -> Path:
+        """What that database does whenever it starts."""
+        return self.etc / "mariadb.sql"
+
+    @property
     def jobcomp(self) -> Path:
         """Slurm's job-completion script (``JobCompLoc``)."""
         return self.etc / "jobcomp"

@@ -23,6 +23,8 @@ MEMORY_PER_CPU = 256
 """Memory that a job gets per CPU without ``--mem``, in MiB, where it is held to it."""
 DATABASE = "io_autotune"
 """The database's name."""
+ACCOUNTING_DATABASE = "slurm_acct_db"
+"""slurmdbd's database in MariaDB."""
 
 _NOTICE = "# Written by the development cluster at every 'up'; changes here are lost.\n"
 
@@ -270,7 +272,7 @@ PidFile={paths.mariadb_run}/slurmdbd.pid
 StorageType=accounting_storage/mysql
 StorageHost=localhost
 StorageUser={SLURM_USER}
-StorageLoc=slurm_acct_db
+StorageLoc={ACCOUNTING_DATABASE}
 """
 
 
@@ -281,6 +283,7 @@ def mariadb_conf(paths: Paths) -> str:
 datadir = {paths.mariadb_data}
 socket = {paths.mariadb_socket}
 pid_file = {paths.mariadb_run}/mariadbd.pid
+init_file = {paths.mariadb_init}
 skip_networking
 innodb_buffer_pool_size = 32M
 innodb_log_file_size = 16M
@@ -289,6 +292,16 @@ innodb_lock_wait_timeout = 900
 innodb_flush_log_at_trx_commit = 0
 innodb_doublewrite = 0
 """
+
+
+def mariadb_init() -> str:
+    """Return what slurmdbd's database does before it takes connections: slurmdbd's own is there.
+
+    slurmdbd would make it itself, and goes on with the connection that was refused meanwhile.
+    MariaDB's client library from 3.4.10 on, Debian's of 11.8.9, has forgotten that connection's
+    options by then, and takes no result of any column: slurmdbd ends.
+    """
+    return f"CREATE DATABASE IF NOT EXISTS {ACCOUNTING_DATABASE};\n"
 
 
 def client_toml(paths: Paths, record: Record) -> str:

@@ -121,6 +121,13 @@ def test_accounting_is_the_clusters_own() -> None:
     assert f"socket = {PATHS.mariadb_socket}" in database
 
 
+def test_slurmdbd_finds_its_database_at_its_first_start() -> None:
+    daemon = render.slurmdbd_conf(PATHS, RECORD).splitlines()
+    (name,) = (line.partition("=")[2] for line in daemon if line.startswith("StorageLoc="))
+    assert f"init_file = {PATHS.mariadb_init}" in render.mariadb_conf(PATHS).splitlines()
+    assert render.mariadb_init() == f"CREATE DATABASE IF NOT EXISTS {name};\n"
+
+
 def test_memory_is_held_by_cgroups() -> None:
     variant = Variant(memory=True)
     keys = slurm_keys(of(variant))

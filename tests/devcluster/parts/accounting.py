@@ -64,7 +64,7 @@ def _database(paths: Paths) -> Part:
         log=paths.log_of("mariadb"),
         output=paths.log_of("mariadb"),
         account=account,
-        inputs=[paths.mariadb_conf],
+        inputs=[paths.mariadb_conf, paths.mariadb_init],
         prepare=prepare,
         probe=probe,
         stop_seconds=30.0,
