@@ -86,7 +86,7 @@ SIDE_BY_SIDE := --no-print-directory --jobs --keep-going --output-sync=target
 # What needs no Slurm comes first: where it fails, no cluster is started. The clusters mostly wait:
 # nothing compiles beside them.
 test: lint build test-programs browser ## Run every test
-	@deploy/install-deps build cluster accounting test report file-systems
+	@deploy/install-deps build cluster-test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) && $(MAKE) $(SIDE_BY_SIDE) test-cluster test-soak || status=$$?; \
 	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
@@ -134,7 +134,7 @@ test-database: build $(VENV)/.installed $(VENV_REPORT)/.installed ## A service o
 
 CLUSTERS ?= 4
 test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (4) side by side
-	@deploy/install-deps cluster accounting test
+	@deploy/install-deps cluster-test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
 test-soak: build $(VENV)/.installed ## 160 jobs while parts are killed: a short soak
@@ -160,11 +160,11 @@ soak-day: build $(VENV_REPORT)/.installed ## 24 simulated hours, 10^5 jobs, two 
 		--write docs/measurements/day.md $(DAY_ARGS)
 
 test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
-	@deploy/install-deps cluster test accounting
+	@deploy/install-deps cluster-test
 	$(PYTEST) tests/cluster -m slow
 
 test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand starts at once
-	@deploy/install-deps cluster test
+	@deploy/install-deps cluster-test
 	$(PYTEST) tests/cluster -m array
 
 # By Debian's Python, which the users of jobs can run as well.
@@ -190,7 +190,7 @@ NIGHTLY_TIMES := build/nightly-times
 test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)
 test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
 test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
-	@deploy/install-deps cluster test accounting
+	@deploy/install-deps cluster-test
 	@rm -rf $(NIGHTLY_TIMES)
 	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-soak test-bench test-mutants \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
@@ -211,7 +211,7 @@ test-mutants: $(MUTANTS) ## Change the service in a fourteenth of the ways there
 	python3 tests/mutants.py build/mutants/mutants.out/outcomes.json docs/measurements/mutants.md
 
 lives: build $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
-	@deploy/install-deps cluster test accounting
+	@deploy/install-deps cluster-test
 	$(VENV)/bin/pytest tests/cluster -k test_a_job_of_this_kind_that_ends_so -m "slow or not slow" --write-lives
 
 fuzz: ## Every fuzz target under libFuzzer, each for FUZZ_SECONDS (60)

@@ -28,7 +28,7 @@ SCALED = {
 WORKLOAD = """#BB target=slow
 cat > checkpoint.py <<'END'
 import os, sys, time
-from multiprocessing import Process
+from multiprocessing import get_context
 
 def work(rank):
     data = os.urandom(1 << 20)
@@ -43,7 +43,8 @@ def work(rank):
             assert part == data
         os.fsync(file.fileno())
 
-workers = [Process(target=work, args=(rank,)) for rank in range(4)]
+# Python 3.14 would start them from a server that imports this file again.
+workers = [get_context("fork").Process(target=work, args=(rank,)) for rank in range(4)]
 for worker in workers:
     worker.start()
 for worker in workers:

@@ -20,9 +20,8 @@ DIRECTORY = Path("/var/lib/io-autotune-series")
 PAGE = TREE / "docs/measurements/series.md"
 KEPT = PAGE.with_suffix(".json")
 """What the page is made of: what each cell gave last."""
-WORKLOADS = ("flood", "lives")
-STAGED = ("stage/bin", "stage/share", *(f"workloads/{name}" for name in WORKLOADS))
-"""The programs in Rust: built on the host, run in every root. All else is compiled inside."""
+STAGED = ("stage/bin", "stage/share", "workloads")
+"""What the host has built, all of it: programs in Rust run in every root. C is compiled inside."""
 NO_TESTS = 5
 """pytest's exit status when a module has none but slow tests."""
 PARTS = ("spank-plugin", "mpi-in-force", "tests/workloads")
@@ -51,12 +50,12 @@ def main() -> int:
         root = roots.ensure(suite, options.directory)
         if options.shell:
             return _inside(suite, root, ["/bin/bash"], {}, "shell")
-        for cell in suite.cells():
-            if options.cell is not None and options.cell not in cell.name:
-                continue
+        cells = [cell for cell in suite.cells() if (options.cell or "") in cell.name]
+        compiled = bool(cells) and _compile(suite, root)
+        for cell in cells:
             print(f"== {suite.name}, Slurm {suite.slurm}: {cell.name}", flush=True)
             ran.add((suite.name, cell.name))
-            if not _run(suite, root, cell, options):
+            if not (compiled and _run(suite, root, cell, options)):
                 failed.append(f"{suite.name}: {cell.name}")
     # A few tests are not what a cell gives.
     if not options.tests:
@@ -85,21 +84,22 @@ def _results(suite: Suite, cell: Cell) -> Path:
     return _build(suite) / "cells" / cell.slug
 
 
+def _compile(suite: Suite, root: Path) -> bool:
+    """Give a suite's tests what the host has built, and compile anew what is the root's own.
+
+    A root that was made again may have other headers and libraries than what was compiled before,
+    and what the host has compiled of these parts is for its own.
+    """
+    for part in STAGED:
+        shutil.copytree(TREE / "build" / part, _build(suite) / part, dirs_exist_ok=True)
+    compile_ = " && ".join(f"make --no-print-directory --always-make -C {part}" for part in PARTS)
+    return _inside(suite, root, ["/bin/bash", "-euc", compile_], {}, "compile") == 0
+
+
 def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> bool:
     """Run a cell's tests, and return whether all passed."""
-    build = _build(suite)
     if not options.tests:
         shutil.rmtree(_results(suite, cell), ignore_errors=True)
-    for part in STAGED:
-        source, target = TREE / "build" / part, build / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            shutil.copy2(source, target)
-    compile_ = " && ".join(f"make --no-print-directory -C {part}" for part in PARTS)
-    if _inside(suite, root, ["/bin/bash", "-euc", compile_], {}, "compile") != 0:
-        return False
     tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]
     if cell.clusters_share:
         side_by_side = [f"--numprocesses={options.clusters}", "--dist=loadfile"]

@@ -74,9 +74,9 @@ SUITES = (
     ),
 )
 
-EVERY = ("python3-pytest", "python3-pytest-xdist", "procps", "kmod")
-"""What the tests need on top of the groups of deploy/install-deps."""
-GROUPS = ("build", "cluster", "accounting", "test")
+EVERY = ("python3-pytest", "python3-pytest-xdist")
+"""What runs the tests in a root; the host has an environment of its own, tests/requirements.txt."""
+GROUPS = ("build", "cluster-test")
 """The groups of deploy/install-deps that a root has."""
 
 

@@ -1,0 +1,44 @@
+"""What a root has is what the host has: one list of packages, and all that the build makes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from series import __main__ as program
+from series import roots
+from series.suites import GROUPS, SUITES, Suite
+
+MAKEFILE = (roots.TREE / "Makefile").read_text(encoding="utf-8")
+
+
+def _recipe(target: str) -> str:
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, flags=re.MULTILINE)
+    assert found is not None, target
+    return found[1]
+
+
+@pytest.mark.parametrize("target", ["test-cluster", "test-slow", "test-array"])
+def test_the_host_and_the_roots_install_the_same_group(target: str) -> None:
+    installed = re.findall(r"deploy/install-deps (.+)", _recipe(target))
+    assert installed == ["cluster-test"]
+    assert "cluster-test" in GROUPS
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_a_root_has_what_cluster_tests_call(suite: Suite) -> None:
+    packages = set(roots.packages(suite))
+    # mkfs.ext4, losetup, pgrep, setpriv, script: a host has them without being asked.
+    assert {"e2fsprogs", "mount", "procps", "util-linux", "bsdutils"} <= packages
+    assert {"slurmctld", "slurmdbd", "mariadb-server-core", "strace"} <= packages
+
+
+def test_every_program_that_the_host_builds_is_in_a_root() -> None:
+    made = re.findall(
+        r"^\tinstall .*?target/release.*\s(\S+)$", _recipe("build"), flags=re.MULTILINE
+    )
+    places = [place.replace("$(STAGE)", "build/stage").rstrip("/") for place in made]
+    assert len(places) >= 3
+    for place in places:
+        staged = any(f"{place}/".startswith(f"build/{part}/") for part in program.STAGED)
+        assert staged, f"{place} is not among {program.STAGED}: no root's cluster would have it"
