@@ -77,8 +77,8 @@ local function run(seconds, action, job_id, ...)
 end
 
 -- Whatever goes wrong here, the job goes on: an error would hold it, requeue it for ever, or leave it in STAGE_OUT.
-local function harmless(what, action)
-    local good, problem = pcall(action)
+local function harmless(what, action, ...)
+    local good, problem = pcall(action, ...)
     if not good then
         log("%s: %s", what, tostring(problem))
     end
@@ -93,7 +93,8 @@ function slurm_bb_pools()
     return slurm.SUCCESS
 end
 
-function slurm_bb_setup(job_id, uid, gid, pool, bb_size, job_script)
+function slurm_bb_setup(job_id, uid, gid, pool, bb_size, job_script, ...)
+    tuner.place_script(job_script, ...)
     return harmless("setup", function()
         assert(written(place(job_id, "owner"), string.format("%d %d\n", uid, gid)))
     end)
@@ -117,11 +118,11 @@ function slurm_bb_paths(job_id, job_script, path_file)
     end)
 end
 
-function slurm_bb_pre_run(job_id, job_script)
-    return harmless("pre_run", function()
+function slurm_bb_pre_run(job_id, job_script, ...)
+    return harmless("pre_run", function(...)
         local uid, gid = owner(job_id)
         assert(uid, "the job's owner is not known")
-        local completed = tuner.complete(job_id, job_script)
+        local completed = tuner.complete(job_id, job_script, ...)
         local file = place(job_id, "directives")
         assert(written(file, table.concat(completed.lines, "\n") .. "\n"))
         if run(start_seconds, "start", job_id, uid, gid, file) then
@@ -129,7 +130,7 @@ function slurm_bb_pre_run(job_id, job_script)
         else
             log("job %d goes on without its buffer", job_id)
         end
-    end)
+    end, ...)
 end
 
 function slurm_bb_post_run(job_id, job_script)

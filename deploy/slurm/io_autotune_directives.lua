@@ -7,9 +7,15 @@
 --     local tuner = require("io_autotune_directives")
 --     tuner.directive = "SBB"
 --     ...
---     local completed = tuner.complete(job_id, job_script)
+--     -- in slurm_bb_pre_run(job_id, job_script, ...), whose further arguments are other ones in each series:
+--     local completed = tuner.complete(job_id, job_script, ...)
 --     for _, line in ipairs(completed.lines) do ... end    -- "#SBB targets=/fs1 worker-threads=8": set the buffer up
 --     tuner.delivered(completed)                           -- only if it was set up with these lines
+--
+-- From 24.11 on Slurm names a script of an array's task that is not there, and cannot write what slurm_bb_paths is to
+-- fill in. `complete` finds the script; a line in slurm_bb_setup puts it where Slurm says that it is:
+--
+--     tuner.place_script(job_script, ...)
 --
 -- No function here raises an error, takes longer than twice `deadline_ms`, or asks Slurm while slurmctld waits. If
 -- anything fails, the lines are the user's own, and slurmctld's log says why. Do not call it from slurm_bb_job_process
@@ -40,6 +46,32 @@ local function log(format, ...)
     if slurm and slurm.log_info then
         slurm.log_info("%s", (text:gsub("%c", "?")))
     end
+end
+
+local function is_readable(path)
+    local file = io.open(path, "r")
+    if file then
+        file:close()
+    end
+    return file ~= nil
+end
+
+-- The job that a script's path is of in slurmctld's directory, as the array's own that the job is a task of: this has
+-- the script. Slurm hands a table of what it knows of the job as the last argument, from 23.02 on.
+local function of_array(job_script, ...)
+    local info = select("#", ...) > 0 and select(-1, ...) or nil
+    local array = type(info) == "table" and tonumber(info.array_job_id) or 0
+    local state = job_script:match("^(.*)/hash%.%d/job%.%d+/script$")
+    if array > 0 and state then
+        return string.format("%s/hash.%d/job.%d/script", state, array % 10, array)
+    end
+    return nil
+end
+
+-- Where the job's script is: job_script, unless Slurm has told that it is an array's.
+local function where(job_script, ...)
+    local array = of_array(job_script, ...)
+    return array and is_readable(array) and array or job_script
 end
 
 -- Runs the helper and returns its lines, with what it says on standard error among them. It ends by itself in
@@ -126,7 +158,11 @@ local function complete(job_id, job_script)
 end
 
 -- The directives of a job, completed if it is tuned: { lines = {...}, added = {"NAME=VALUE"...}, kept = {"NAME"...} }.
-function M.complete(job_id, job_script)
+-- All of slurm_bb_pre_run's arguments are taken; with the first two alone, an array's task has its lines only if the
+-- helper finds the array.
+function M.complete(job_id, job_script, ...)
+    local known, script = pcall(where, job_script, ...)
+    job_script = known and script or job_script
     local good, found = pcall(complete, job_id, job_script)
     if good then
         return found
@@ -134,6 +170,24 @@ function M.complete(job_id, job_script)
     log("job %s: %s", tostring(job_id), tostring(found))
     local read, lines = pcall(M.lines, job_script)
     return { lines = read and lines or {}, kept = {}, added = {} }
+end
+
+-- Links the script of an array's task to where Slurm says that it is, as Slurm itself does until 24.05. For
+-- slurm_bb_setup; slurmctld removes it with the job.
+function M.place_script(job_script, ...)
+    local good, problem = pcall(function(...)
+        local array = of_array(job_script, ...)
+        if not array or is_readable(job_script) or not is_readable(array) then
+            return
+        end
+        local make = "umask 077 && mkdir -p -- " .. quoted((job_script:match("^(.*)/script$")))
+        local link = "ln -- " .. quoted(array) .. " " .. quoted(job_script)
+        os.execute("{ " .. make .. " && " .. link .. "; } </dev/null >/dev/null 2>&1")
+        assert(is_readable(job_script), "it cannot be made a link to " .. array)
+    end, ...)
+    if not good then
+        log("%s: %s", tostring(job_script), tostring(problem))
+    end
 end
 
 -- Says that the buffer of a job was set up with the lines that M.complete had returned. A run counts only then.

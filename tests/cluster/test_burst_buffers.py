@@ -11,7 +11,7 @@ import pytest
 from clusters import cluster_of_its_own
 from devcluster import Variant, files
 from devcluster.users import SLURM_USER
-from harness import ALICE, ROOT, Job, Json, Site, asked, await_true, lines
+from harness import ALICE, ROOT, Job, Json, Site, asked, await_true, await_value, lines
 from outages import service_frozen, service_mute, service_stopped
 
 ACCELERATOR = """
@@ -40,10 +40,12 @@ value = "{destagers}"
 
 PROGRAM = """#!/bin/bash
 # What a site's would do on the nodes: a directory stands for the buffer.
-printf '%s\\n' "$*" >> {log}
+said=$*
+[ "$1" != start ] || said+=$'\\n'$(sed 's/^/  /' "$5")
+# At once: a job's lines stay together.
+printf '%s\\n' "$said" >> {log}
 case $1 in
     start)
-        sed 's/^/  /' "$5" >> {log}
         [ ! -e {gate} ] || cat {gate} > {log}.opened
         mkdir -p {buffers}/$2
         ;;
@@ -215,20 +217,40 @@ def test_the_directives_of_a_job_are_completed(site: Site) -> None:
     assert _whole_log(site, job) == ["start", completed, "stop"]
 
 
+def _tasks(site: Site, name: str, count: int) -> list[Job]:
+    """Return the jobs of an array of this name, once each of its tasks is a job of its own."""
+
+    def split() -> list[str] | None:
+        found = site.jobs_named(name)
+        return found if len(found) == count else None
+
+    return [Job(int(job_id), "") for job_id in await_value(f"the tasks of {name}", split)]
+
+
 def test_nodes_and_tasks_of_an_array_have_the_same_answer(site: Site) -> None:
     app = "bb-array"
     _pinned(site, app, "--nodes=2")
-    job = site.sbatch(BODY, asked(app, DIRECTED), "--nodes=2", "--array=1-2", "--output=/dev/null")
+    array = ["--nodes=2", "--array=1-3", f"--job-name={app}"]
+    job = site.sbatch(BODY, asked(app, DIRECTED), *array)
+    tasks = _tasks(site, app, 3)
+    assert job.job_id in {task.job_id for task in tasks}
+    completed = "#BB target=/scratch worker-threads=4 destagers=1"
+    for task in tasks:
+        # Each has its own buffer: Slurm has told it where.
+        run = _completed(site, task)
+        assert run["state"] == "counted", run["verdict"]
+        assert run["applied"]["parametrization"]["workers"] == 4
+        assert _whole_log(site, task) == ["start", completed, "stop"]
 
-    def judged() -> bool:
-        runs = [run for run in site.history(app) if run["state"] != "in_flight"]
-        return len(runs) == 3
 
-    await_true("both tasks to be judged", judged)
-    runs = site.history(app)[1:]
-    assert [run["state"] for run in runs] == ["counted"] * 2, [run["verdict"] for run in runs]
-    assert all(run["applied"]["parametrization"]["workers"] == 4 for run in runs)
-    assert job.job_id in {run["job_id"] for run in runs}
+def test_tasks_of_an_array_have_what_their_user_wrote_without_the_service(site: Site) -> None:
+    app = "bb-array-alone"
+    with service_stopped(site):
+        site.sbatch(BODY, asked(app, DIRECTED), "--array=1-2", f"--job-name={app}")
+        for task in _tasks(site, app, 2):
+            assert site.ended(task)["JobState"] == "COMPLETED"
+            assert lines(site.output(task)) == [f"{site.paths.burst_buffers}/{task.job_id}"]
+            assert _whole_log(site, task) == ["start", "#BB target=/scratch", "stop"]
 
 
 def test_what_the_user_wrote_is_left_alone_and_said(site: Site) -> None:
@@ -302,11 +324,18 @@ def test_a_start_that_hangs_is_cut_off_and_the_job_goes_on(site: Site, gate: Pat
     assert PREVENTED in run["verdict"]
 
 
-def test_each_launch_of_a_requeued_job_is_completed(site: Site) -> None:
-    app = "bb-requeued"
+@pytest.mark.parametrize("array", [[], ["--array=1-2"]], ids=["job", "array"])
+def test_each_launch_of_a_requeued_job_is_completed(site: Site, array: list[str]) -> None:
+    app = f"bb-requeued-{len(array)}"
     _pinned(site, app)
-    body = f"{BODY}[ $SLURM_RESTART_COUNT ] || sleep 600"
-    job = site.sbatch(body, asked(app, DIRECTED))
+    # The array's own job ends at once: who requeues that requeues all its tasks.
+    ends = "[ $SLURM_RESTART_COUNT ] || [ ${SLURM_ARRAY_JOB_ID:-0} = $SLURM_JOB_ID ]"
+    body = f"{BODY}{ends} || sleep 600"
+    first = site.sbatch(body, asked(app, DIRECTED), f"--job-name={app}", *array)
+    if array:
+        (job,) = (task for task in _tasks(site, app, 2) if task.job_id != first.job_id)
+    else:
+        job = first
     site.started(job)
     site.await_state(job, "RUNNING")
     site.requeue(job)

@@ -6,9 +6,9 @@
 //! squeue, whose chosen columns hold no user's text.
 
 mod job;
+mod kept;
 mod lines;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,18 +19,11 @@ use io_autotune_protocol::{
 };
 
 use self::job::{JobError, Listed};
+use self::kept::{Kept, MOST_BYTES};
 use self::lines::Lines;
 use crate::deadline::Deadline;
 use crate::output::{say, show};
 use crate::service_arguments::ServiceArguments;
-
-/// The request's variable, which sbatch leaves in the job's environment.
-const REQUEST: &[u8] = b"SLURM_SPANK_IO_AUTOTUNE=";
-
-const ENVIRONMENT: &str = "environment";
-
-/// Larger scripts and environments are left alone: sbatch takes none larger by default.
-const MOST_BYTES: u64 = 4 * 1024 * 1024;
 
 #[derive(Subcommand)]
 pub(crate) enum Directives {
@@ -47,7 +40,7 @@ pub(crate) struct Complete {
     /// Slurm's job id.
     #[arg(long)]
     job_id: u32,
-    /// The job's script; its environment is the file `environment` beside it.
+    /// The job's script, where slurmctld keeps it, or where a task's of an array would be.
     #[arg(long)]
     script: PathBuf,
     /// The word of the directives, such as BB for `#BB`.
@@ -105,32 +98,7 @@ enum DirectivesError {
 
 pub(crate) async fn run(directives: &Directives, deadline: Deadline) -> ExitCode {
     match directives {
-        Directives::Complete(arguments) => {
-            let lines = match read(&arguments.script) {
-                Ok(script) => {
-                    Lines::of(&script, &arguments.directive, arguments.command.as_deref())
-                }
-                Err(error) => return failed(arguments.job_id, &error),
-            };
-            let answer = ask(arguments, deadline).await;
-            let completed = answer.map(|asked| asked.map(|asked| (asked.complete(&lines), asked)));
-            match completed {
-                Ok(Some((Ok(completion), asked))) => {
-                    let run = std::iter::once(format!("run {}", asked.run()));
-                    let kept = completion.kept.iter().map(|name| format!("kept {name}"));
-                    let added = completion.added.iter().map(|word| format!("added {word}"));
-                    show_completed(
-                        run.chain(kept).chain(added),
-                        &lines.completed(&completion.added),
-                    )
-                }
-                Ok(Some((Err(error), _))) | Err(error) => {
-                    show_completed([], &lines.completed(&[]));
-                    failed(arguments.job_id, &error)
-                }
-                Ok(None) => show_completed([], &lines.completed(&[])),
-            }
-        }
+        Directives::Complete(arguments) => complete(arguments, deadline).await,
         Directives::Delivered(arguments) => match deliver(arguments, deadline).await {
             Ok(_) => ExitCode::SUCCESS,
             Err(error) => {
@@ -140,6 +108,41 @@ pub(crate) async fn run(directives: &Directives, deadline: Deadline) -> ExitCode
                 ExitCode::FAILURE
             }
         },
+    }
+}
+
+async fn complete(arguments: &Complete, deadline: Deadline) -> ExitCode {
+    let (kept, wanted) = look_up(&arguments.script, || {
+        job::ask(&arguments.squeue, arguments.job_id, deadline.left())
+    });
+    let script = match (kept.script(), &wanted) {
+        (Ok(script), _) => script,
+        // Why it was not looked for elsewhere says more.
+        (Err(_), Err(error)) => return failed(arguments.job_id, error),
+        (Err(error), Ok(_)) => return failed(arguments.job_id, &error),
+    };
+    let lines = Lines::of(&script, &arguments.directive, arguments.command.as_deref());
+    let answer = match wanted {
+        Ok(None) => Ok(None),
+        Ok(Some(wanted)) => ask(arguments, wanted, deadline).await.map(Some),
+        Err(error) => Err(error),
+    };
+    let completed = answer.map(|asked| asked.map(|asked| (asked.complete(&lines), asked)));
+    match completed {
+        Ok(Some((Ok(completion), asked))) => {
+            let run = std::iter::once(format!("run {}", asked.run()));
+            let kept = completion.kept.iter().map(|name| format!("kept {name}"));
+            let added = completion.added.iter().map(|word| format!("added {word}"));
+            show_completed(
+                run.chain(kept).chain(added),
+                &lines.completed(&completion.added),
+            )
+        }
+        Ok(Some((Err(error), _))) | Err(error) => {
+            show_completed([], &lines.completed(&[]));
+            failed(arguments.job_id, &error)
+        }
+        Ok(None) => show_completed([], &lines.completed(&[])),
     }
 }
 
@@ -202,27 +205,45 @@ impl Asked {
     }
 }
 
-/// `None`: nobody asked for the job to be tuned, or it is a later component, whose run is the first
-/// one's.
-async fn ask(arguments: &Complete, deadline: Deadline) -> Result<Option<Asked>, DirectivesError> {
+/// A job that is to be tuned, and what was asked for it.
+#[derive(Debug)]
+struct Wanted {
+    job: Job,
+    request: Request,
+}
+
+/// Where the job's script is, and whether it is to be tuned. `None`: nobody asked for that, or it
+/// is a later component, whose run is the first one's.
+fn look_up(
+    script: &Path,
+    ask: impl FnOnce() -> Result<Option<Listed>, JobError>,
+) -> (Kept, Result<Option<Wanted>, DirectivesError>) {
+    let own = Kept::by_script(script);
     // Most jobs are not tuned: they cost no question.
-    let beside = arguments.script.with_file_name(ENVIRONMENT);
-    let own = request(&beside)?;
-    if own.is_none() && beside.exists() {
-        return Ok(None);
+    let request = own.request();
+    if own.has_environment() && !matches!(request, Ok(Some(_))) {
+        return (own, request.map(|_| None));
     }
-    let asked = job::ask(&arguments.squeue, arguments.job_id, deadline.left())?;
-    let Some(Listed { job, array }) = asked else {
-        return Ok(None);
+    let Listed { job, array } = match ask() {
+        Ok(Some(listed)) => listed,
+        Ok(None) => return (own, Ok(None)),
+        Err(error) => return (own, Err(error.into())),
     };
-    let of_array = array.and_then(|array| of_job(&arguments.script, array));
-    let of_array = of_array.map(|path| request(&path)).transpose()?.flatten();
-    let Some(request) = own.or(of_array) else {
-        return Ok(None);
-    };
+    let kept = array.and_then(|array| own.of_array(array)).unwrap_or(own);
+    let wanted = kept
+        .request()
+        .map(|request| request.map(|request| Wanted { job, request }));
+    (kept, wanted)
+}
+
+async fn ask(
+    arguments: &Complete,
+    wanted: Wanted,
+    deadline: Deadline,
+) -> Result<Asked, DirectivesError> {
     let start = StartRequest {
-        job,
-        request,
+        job: wanted.job,
+        request: wanted.request,
         limit_seconds: None,
         started_at: None,
         node_state: None,
@@ -231,10 +252,10 @@ async fn ask(arguments: &Complete, deadline: Deadline) -> Result<Option<Asked>, 
     let answer = client
         .call(Call::post("/v1/runs/start", &start), deadline.left())
         .await?;
-    Ok(Some(Asked {
+    Ok(Asked {
         job: start.job,
         answer,
-    }))
+    })
 }
 
 async fn deliver(
@@ -260,45 +281,8 @@ async fn deliver(
     Ok(client.call(call, deadline.left()).await?)
 }
 
-/// The environment of an array's first job, which its tasks share, by one's script:
-/// `hash.H/job.N/script` in slurmctld's directory, H being N's last digit.
-fn of_job(script: &Path, job_id: u32) -> Option<PathBuf> {
-    let state = script.parent()?.parent()?.parent()?;
-    let directory = state.join(format!("hash.{}/job.{job_id}", job_id % 10));
-    Some(directory.join(ENVIRONMENT))
-}
-
-/// The request of `--io-autotune`, in the environment that slurmctld keeps beside a job's script: a
-/// number, then NAME=VALUE with NUL behind each. salloc's jobs have none.
-fn request(path: &Path) -> Result<Option<Request>, DirectivesError> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let text = read(path)?;
-    let entries = text.get(4..).unwrap_or_default();
-    let mut entries = entries.split(|byte| *byte == 0);
-    let Some(value) = entries.find_map(|entry| entry.strip_prefix(REQUEST)) else {
-        return Ok(None);
-    };
-    Ok(Some(String::from_utf8_lossy(value).parse()?))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, DirectivesError> {
-    let mut text = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text))
-        .map_err(|error| DirectivesError::Unreadable {
-            path: path.to_owned(),
-            error,
-        })?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(DirectivesError::TooLarge(path.to_owned()));
-    }
-    Ok(text)
-}
-
-/// The last line tells who reads that nothing is missing.
 /// Shows what became of the directives, and then the lines, at once: half of them are not used.
+/// The last line tells who reads that nothing is missing.
 fn show_completed(became: impl IntoIterator<Item = String>, lines: &[String]) -> ExitCode {
     let lines = lines.iter().map(|line| format!("line {line}"));
     let all = became.into_iter().chain(lines).chain(["end".to_owned()]);
@@ -387,26 +371,41 @@ mod tests {
             );
         }
     }
-
+    /// Slurm from 24.11 on names a task's script, and has made neither that nor its directory.
     #[test]
-    fn the_request_is_found_in_the_environment_that_slurmctld_keeps() {
-        let directory = tempfile::tempdir().unwrap();
-        let script = directory.path().join("hash.7/job.17/script");
-        let environment = of_job(&script, 23).unwrap();
-        assert!(environment.ends_with("hash.3/job.23/environment"));
-        assert!(request(&environment).unwrap().is_none(), "salloc has none");
-        std::fs::create_dir_all(environment.parent().unwrap()).unwrap();
-        let kept = |entries: &[u8]| {
-            std::fs::write(&environment, [b"\x02\0\0\0", entries].concat()).unwrap();
-            request(&environment)
+    fn a_task_of_an_array_has_its_arrays_script_and_request() {
+        let state = tempfile::tempdir().unwrap();
+        let of = |job_id: u32| {
+            let job = format!("hash.{}/job.{job_id}", job_id % 10);
+            state.path().join(job).join("script")
         };
-        assert!(kept(b"A=1\0B=2\0").unwrap().is_none());
-        let found = kept(b"A=1\0SLURM_SPANK_IO_AUTOTUNE=app=ocean,mode=tune\0").unwrap();
-        assert_eq!(found.unwrap().app.as_deref(), Some("ocean"));
-        let first = kept(b"SLURM_SPANK_IO_AUTOTUNE=app=ocean,mode=tune\0A=\xff\0").unwrap();
-        assert!(first.is_some());
-        assert!(kept(b"SLURM_SPANK_IO_AUTOTUNE=app=../x\0").is_err());
-        let quoted = kept(b"A=SLURM_SPANK_IO_AUTOTUNE=app=other,mode=tune\0").unwrap();
-        assert!(quoted.is_none(), "only a name counts");
+        std::fs::create_dir_all(of(5).parent().unwrap()).unwrap();
+        std::fs::write(of(5), "#BB of the array\n").unwrap();
+        let environment = b"\x01\0\0\0SLURM_SPANK_IO_AUTOTUNE=app=ocean,mode=tune\0";
+        std::fs::write(of(5).with_file_name("environment"), environment).unwrap();
+        let listed = |array| {
+            let job = crate::testing::job();
+            move || Ok(Some(Listed { job, array }))
+        };
+        let (kept, wanted) = look_up(&of(7), listed(Some(5)));
+        assert_eq!(kept.script().unwrap(), b"#BB of the array\n");
+        let request = wanted.unwrap().unwrap().request;
+        assert_eq!(request.app.as_deref(), Some("ocean"));
+
+        // A script that something else has left there is not the task's.
+        std::fs::create_dir_all(of(7).parent().unwrap()).unwrap();
+        std::fs::write(of(7), "#!/bin/bash\nexit 0\n").unwrap();
+        let (kept, _) = look_up(&of(7), listed(Some(5)));
+        assert_eq!(kept.script().unwrap(), b"#BB of the array\n");
+
+        // salloc's: a script of its own and no environment.
+        let (kept, wanted) = look_up(&of(7), listed(None));
+        assert_eq!(kept.script().unwrap(), b"#!/bin/bash\nexit 0\n");
+        assert!(wanted.unwrap().is_none());
+
+        // The array's own job costs no question where nobody asked for it to be tuned.
+        std::fs::write(of(5).with_file_name("environment"), b"\x01\0\0\0A=1\0").unwrap();
+        let (_, wanted) = look_up(&of(5), || unreachable!("nobody asked"));
+        assert!(wanted.unwrap().is_none());
     }
 }
