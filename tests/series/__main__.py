@@ -8,10 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from series import page, processors, roots
+from series.functions import LEFT_OUT, functions
 from series.suites import SUITES, Cell, Suite, named
 
 TREE = roots.TREE
@@ -35,6 +37,7 @@ def main() -> int:
     parser.add_argument("--cell", help="only cells whose name has this in it, such as munge")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where roots are kept")
     parser.add_argument("--clusters", type=int, default=3, help="clusters side by side")
+    parser.add_argument("--fresh", action="store_true", help="make roots anew, of today's packages")
     parser.add_argument("--shell", action="store_true", help="a shell in the root instead of tests")
     parser.add_argument("tests", nargs="*", help="as pytest takes them, instead of a cell's own")
     options = parser.parse_args()
@@ -44,10 +47,19 @@ def main() -> int:
         suites = [named(name) for name in options.suite] if options.suite else list(SUITES)
     except ValueError as error:
         parser.error(str(error))
+    return _run_suites(suites, options)
+
+
+def _run_suites(suites: Sequence[Suite], options: argparse.Namespace) -> int:
+    before = {result.key: result for result in _kept().results}
     failed = []
     ran = set()
     for suite in suites:
-        root = roots.ensure(suite, options.directory)
+        try:
+            root = _root(suite, options)
+        except ValueError as error:
+            failed.append(f"{suite.name}: {error}")
+            continue
         if options.shell:
             return _inside(suite, root, ["/bin/bash"], {}, "shell")
         cells = [cell for cell in suite.cells() if (options.cell or "") in cell.name]
@@ -56,26 +68,45 @@ def main() -> int:
             print(f"== {suite.name}, Slurm {suite.slurm}: {cell.name}", flush=True)
             ran.add((suite.name, cell.name))
             if not (compiled and _run(suite, root, cell, options)):
-                failed.append(f"{suite.name}: {cell.name}")
+                since = page.since(before.get((suite.name, cell.name)), page.versions(root))
+                failed.append(f"{suite.name}: {cell.name}{since}")
     # A few tests are not what a cell gives.
     if not options.tests:
-        _write(options.directory, ran)
+        _write(ran)
     for each in failed:
         print(f"series: failed: {each}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _write(directory: Path, ran: set[tuple[str, str]]) -> None:
+def _root(suite: Suite, options: argparse.Namespace) -> Path:
+    """Return a suite's root, made anew if that is asked.
+
+    Raises:
+        ValueError: Debian's suite has gone on to another series of Slurm.
+
+    """
+    if options.fresh:
+        shutil.rmtree(options.directory / suite.name, ignore_errors=True)
+    root = roots.ensure(suite, options.directory)
+    slurm = page.versions(root)["Slurm"]
+    if not slurm.startswith(f"{suite.slurm}."):
+        raise ValueError(
+            f"Debian's {suite.name} has Slurm {slurm} now, and tests/series/suites.py says"
+            f" {suite.slurm}: mend that, and docs/series.md, then run it"
+        )
+    return root
+
+
+def _kept() -> page.Kept:
+    return page.load(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else page.Kept()
+
+
+def _write(ran: set[tuple[str, str]]) -> None:
     """Renew the page from what every cell gave last."""
     pairs = [(suite, cell) for suite in SUITES for cell in suite.cells()]
     found = [page.read(suite, cell, _results(suite, cell)) for suite, cell in pairs]
-    versions = {
-        suite.name: page.versions(directory / suite.name)
-        for suite in SUITES
-        if (directory / suite.name).exists()
-    }
-    kept = page.load(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else page.Kept()
-    kept = page.renewed(kept, versions, [each for each in found if each is not None], ran)
+    results = [each for each in found if each is not None]
+    kept = page.renewed(_kept(), results, ran, functions())
     KEPT.write_text(page.dump(kept), encoding="utf-8")
     PAGE.write_text(page.render(kept), encoding="utf-8")
 
@@ -100,6 +131,9 @@ def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> b
     """Run a cell's tests, and return whether all passed."""
     if not options.tests:
         shutil.rmtree(_results(suite, cell), ignore_errors=True)
+        _results(suite, cell).mkdir(parents=True)
+        versions = json.dumps(page.versions(root))
+        (_results(suite, cell) / page.VERSIONS).write_text(versions, encoding="utf-8")
     tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]
     if cell.clusters_share:
         side_by_side = [f"--numprocesses={options.clusters}", "--dist=loadfile"]
@@ -127,7 +161,7 @@ def _pytest(
 ) -> bool:
     results = "chosen" if options.tests else "cells"
     argv = ["python3", "-m", "pytest", "-p", "no:cacheprovider"]
-    argv += ["-m", "not slow and not array"]
+    argv += ["-m", " and ".join(f"not {mark}" for mark in LEFT_OUT)]
     argv += [f"--junitxml=build/{results}/{cell.slug}/{name}.xml", "--quiet", *tests]
     variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
     return _inside(suite, root, argv, variant, name) in (0, NO_TESTS)

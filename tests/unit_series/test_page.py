@@ -2,60 +2,102 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from series import __main__ as program
 from series import page
+from series.functions import functions, of_cell
 from series.page import Kept, Result
 from series.suites import SUITES
 
 SUITE = SUITES[0]
 PLAIN, CONFIGLESS = (cell.name for cell in SUITE.cells()[:2])
+VERSIONS = dict.fromkeys(page.PACKAGES, "1-1")
+TESTS = ("test_a::test_b", "test_lives::test_c")
 NOVEMBER = 1795478400.0
 """2026-11-24, in seconds since 1970."""
 
 
 def result(cell: str, at: str = "2026-11-23", passed: int = 3) -> Result:
-    return Result(SUITE.name, cell, passed, 1, 1, ("test_a::test_b",), ("`test_c`: no",), at)
+    return Result(
+        SUITE.name,
+        cell,
+        passed,
+        1,
+        1,
+        ("test_a::test_b",),
+        ("`test_c`: no",),
+        at,
+        VERSIONS,
+        TESTS if cell == PLAIN else TESTS[1:],
+    )
 
 
 def test_what_is_kept_is_read_back() -> None:
-    kept = Kept({SUITE.name: {"slurmd": "22.05.8"}}, (result(PLAIN), result(CONFIGLESS)))
+    kept = Kept((result(PLAIN), result(CONFIGLESS)), TESTS)
     text = page.dump(kept)
     assert page.load(text) == kept
+    assert text.count(TESTS[0]) == 3, "once as a failure of each, and once in a list of both"
     # Two runs that renew different cells change different lines.
     assert sum(PLAIN in line for line in text.splitlines()) == 1
 
 
 def test_a_run_of_one_cell_leaves_the_rows_of_the_others() -> None:
-    kept = Kept({SUITE.name: {"slurmd": "22.05.8"}}, (result(PLAIN), result(CONFIGLESS)))
+    kept = Kept((result(PLAIN), result(CONFIGLESS)))
     fresh = result(CONFIGLESS, "2026-11-24", passed=9)
-    now = page.renewed(kept, {}, [fresh], {fresh.key})
-    assert now == Kept(kept.versions, (result(PLAIN), fresh))
+    now = page.renewed(kept, [fresh], {fresh.key}, TESTS)
+    assert now == Kept((result(PLAIN), fresh), TESTS)
     text = page.render(now)
     for row in (f"{PLAIN} | 3 | 1 | 1 | 2026-11-23", f"{CONFIGLESS} | 9 | 1 | 1 | 2026-11-24"):
         assert f"| {SUITE.slurm} | {row} |" in text
     assert f"- {SUITE.slurm}, {PLAIN}: `test_a::test_b`" in text
     assert f"- {SUITE.slurm}: `test_c`: no" in text
-    assert f"| {SUITE.name} | 22.05.8 |" in text
+    assert f"| {SUITE.name} | {' | '.join(VERSIONS.values())} | all |" in text
+
+
+def test_cells_that_ran_with_other_packages_have_rows_of_their_own() -> None:
+    newer = replace(result(CONFIGLESS), versions={**VERSIONS, "MariaDB": "2-1"})
+    text = page.render(Kept((result(PLAIN), newer), TESTS))
+    assert f"| {SUITE.name} | {' | '.join(VERSIONS.values())} | {PLAIN} |" in text
+    assert f"| {SUITE.name} | {' | '.join(newer.versions.values())} | {CONFIGLESS} |" in text
+
+
+def test_a_failure_says_what_other_packages_came_since() -> None:
+    now = {**VERSIONS, "MariaDB": "2-1"}
+    assert page.since(result(PLAIN), now) == "; since 2026-11-23: MariaDB 1-1 is now 2-1"
+    assert page.since(result(PLAIN), VERSIONS) == ""
+    assert page.since(None, now) == ""
+
+
+def test_the_page_says_which_tests_a_cell_has_not_had() -> None:
+    tests = (*TESTS, "test_new::test_d")
+    kept = Kept((result(PLAIN), result(CONFIGLESS)), tests)
+    text = page.render(kept)
+    assert f"- `test_new::test_d`: {SUITE.slurm}, {PLAIN}\n" in text
+    assert f"- {SUITE.slurm}, {SUITE.cells()[2].name}: not known" in text, "it never ran"
+    lacks = page.lacking(kept, tests)
+    assert lacks[(SUITE.name, PLAIN)] == ("test_new::test_d",)
+    assert (SUITE.name, CONFIGLESS) not in lacks, "it runs test_lives alone"
 
 
 def test_a_cell_that_was_run_and_gave_nothing_keeps_no_old_row() -> None:
-    kept = Kept({}, (result(PLAIN), result(CONFIGLESS)))
-    assert page.renewed(kept, {}, [], {(SUITE.name, PLAIN)}).results == (result(CONFIGLESS),)
+    kept = Kept((result(PLAIN), result(CONFIGLESS)))
+    assert page.renewed(kept, [], {(SUITE.name, PLAIN)}, ()).results == (result(CONFIGLESS),)
 
 
 def test_files_of_an_earlier_run_do_not_replace_what_is_newer() -> None:
-    kept = Kept({}, (result(PLAIN, "2026-11-24"),))
+    kept = Kept((result(PLAIN, "2026-11-24"),))
     for day in ("2026-11-23", "2026-11-24"):
-        assert page.renewed(kept, {}, [result(PLAIN, day, passed=1)], set()) == kept
+        assert page.renewed(kept, [result(PLAIN, day, passed=1)], set(), ()) == kept
     later = result(PLAIN, "2026-11-25", passed=1)
-    assert page.renewed(kept, {}, [later], set()).results == (later,)
+    assert page.renewed(kept, [later], set(), ()).results == (later,)
 
 
 def test_a_cell_that_is_none_any_more_goes() -> None:
-    assert page.renewed(Kept({}, (result("auth/none"),)), {}, [], set()).results == ()
+    assert page.renewed(Kept((result("auth/none"),)), [], set(), ()).results == ()
 
 
 def test_what_pytest_wrote_is_counted(tmp_path: Path) -> None:
@@ -63,7 +105,7 @@ def test_what_pytest_wrote_is_counted(tmp_path: Path) -> None:
     assert page.read(SUITE, cell, tmp_path) is None
     file = tmp_path / "all.xml"
     file.write_text(
-        '<testsuites><testsuite><testcase classname="tests.cluster.test_x" name="test_1"/>'
+        '<testsuites><testsuite><testcase classname="tests.cluster.test_x" name="test_1[a::b]"/>'
         '<testcase classname="tests.cluster.test_x" name="test_2"><failure/></testcase>'
         '<testcase classname="tests.cluster.test_x" name="test_2"><error/></testcase>'
         '<testcase classname="tests.cluster.test_y" name="test_3"><skipped message="why"/>'
@@ -71,9 +113,39 @@ def test_what_pytest_wrote_is_counted(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     os.utime(file, (NOVEMBER, NOVEMBER))
+    (tmp_path / page.VERSIONS).write_text(json.dumps(VERSIONS), encoding="utf-8")
     assert page.read(SUITE, cell, tmp_path) == Result(
-        SUITE.name, cell.name, 1, 2, 1, ("test_x::test_2",), ("`test_y`: why",), "2026-11-24"
+        SUITE.name,
+        cell.name,
+        1,
+        2,
+        1,
+        ("test_x::test_2",),
+        ("`test_y`: why",),
+        "2026-11-24",
+        VERSIONS,
+        ("test_x::test_1", "test_x::test_2", "test_y::test_3"),
     )
+
+
+def test_the_functions_of_the_suite_are_read_without_importing_it(tmp_path: Path) -> None:
+    plain = """
+import not_there, pytest
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_one(n): pass
+@pytest.mark.slow
+def test_slow(): pass
+@pytest.mark.array
+def test_array(): pass
+def helper(): pass
+"""
+    (tmp_path / "test_plain.py").write_text(plain, encoding="utf-8")
+    slow = "pytestmark = [pytest.mark.slow]\ndef test_two(): pass\n"
+    (tmp_path / "test_slow.py").write_text(slow, encoding="utf-8")
+    (tmp_path / "helper.py").write_text("def test_no(): pass\n", encoding="utf-8")
+    assert functions(tmp_path) == ("test_plain::test_one",)
+    assert len(functions()) > 150
+    assert of_cell(SUITE.cells()[1], functions()), "test_lives has one"
 
 
 def test_the_committed_page_is_made_of_what_is_committed() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+from pathlib import Path
 
 import pytest
 from series import __main__ as program
-from series import roots
+from series import page, roots
 from series.suites import GROUPS, SUITES, Suite
 
 MAKEFILE = (roots.TREE / "Makefile").read_text(encoding="utf-8")
@@ -42,3 +44,26 @@ def test_every_program_that_the_host_builds_is_in_a_root() -> None:
     for place in places:
         staged = any(f"{place}/".startswith(f"build/{part}/") for part in program.STAGED)
         assert staged, f"{place} is not among {program.STAGED}: no root's cluster would have it"
+
+
+def test_the_newest_two_series_run_each_night() -> None:
+    """What Debian's packages of a day break is seen the next morning, in no commit's tests."""
+    nightly = (roots.TREE / ".github/workflows/nightly.yml").read_text(encoding="utf-8")
+    job = nightly.partition("\n  series:\n")[2]
+    newest = sorted(SUITES, key=lambda suite: [int(part) for part in suite.slurm.split(".")])[-2:]
+    assert f"suite: [{', '.join(suite.name for suite in newest)}]" in job
+    assert 'make test-series SERIES_ARGS="--suite ${{ matrix.suite }}"' in job
+
+
+def test_a_suite_that_has_gone_on_to_another_series_is_not_taken_for_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pull of Debian's packages gives testing another Slurm, whose results have no row."""
+    suite = SUITES[-1]
+    installed = [f"{suite.slurm}.9-1", f"{suite.slurm}1.0-1"]
+    monkeypatch.setattr(roots, "ensure", lambda _suite, directory: directory / suite.name)
+    monkeypatch.setattr(page, "versions", lambda _root: {"Slurm": installed.pop(0)})
+    options = argparse.Namespace(directory=tmp_path, fresh=False)
+    assert program._root(suite, options) == tmp_path / suite.name
+    with pytest.raises(ValueError, match=re.escape(f"{suite.name} has Slurm {installed[0]} now")):
+        program._root(suite, options)
