@@ -47,7 +47,9 @@ def test_a_job_with_the_library_tells_its_seconds_in_mpi_io(
     site.ask(ALICE, "objective", str(study), "mpi-io", "--why", "I/O is a part of it")
     job = site.sbatch(body, asked(app), "--ntasks=4")
     run = site.counted(job)
-    said = [json.loads(line) for line in lines(site.output(job))]
+    # Open MPI 6 with PMIx 7 prints which of its own parameters have other names now.
+    said = [json.loads(line) for line in lines(site.output(job)) if line.startswith("{")]
+    assert len(said) == 2
     measures = run["measures"]
     # Two programs, one after the other, of four ranks that run at the same time.
     asked_for = sum(one["bytes"] for one in said)

@@ -250,8 +250,9 @@ def test_a_job_with_an_agent_has_nothing_else_that_is_different(site: Site) -> N
 
 
 def own_numbers(text: str) -> list[str]:
-    """Return a job's own process ids and times, which are in its environment."""
-    names = ("SLURM_TASK_PID=", "SLURM_JOB_START_TIME=", "SLURM_JOB_END_TIME=")
+    """Return a job's own process ids, times and the id of its launch, as in its environment."""
+    told = ("TASK_PID", "JOB_START_TIME", "JOB_END_TIME", "JOB_SLUID")
+    names = tuple(f"SLURM_{name}=" for name in told)
     values = (line.partition("=")[2] for line in text.splitlines() if line.startswith(names))
     return sorted({value for value in values if value}, key=len, reverse=True)
 
