@@ -43,9 +43,7 @@ def make(paths: Paths, record: Record) -> None:
     files.directory(paths.plugin_spool, 0o711)
     files.directory(paths.scratch, 0o1777)
     if record.variant.auth == "slurm":
-        # Where auth/slurm has its sockets (auth_slurm.so): no path of the cluster's own.
-        files.directory(SACK_RUN, 0o755)
-        files.directory(SACK_RUN.with_name("slurmctld"), 0o755, slurm.uid, slurm.gid)
+        _sockets_of_auth_slurm(slurm)
     if record.variant.namespace is not None:
         for node in record.node_names():
             files.directory(paths.namespaces / node, 0o755)
@@ -64,6 +62,13 @@ def make(paths: Paths, record: Record) -> None:
     for name in users.JOB_USERS:
         account = accounts.find(name)
         files.directory(paths.home(name), 0o755, account.uid, account.gid)
+
+
+def _sockets_of_auth_slurm(slurm: accounts.Account) -> None:
+    """Make the places where its daemons have their sockets: no paths of the cluster's own."""
+    files.directory(SACK_RUN, 0o755)
+    for daemon in ("slurmctld", "slurmdbd"):
+        files.directory(SACK_RUN.with_name(daemon), 0o755, slurm.uid, slurm.gid)
 
 
 def _lead_to_what_signs(paths: Paths, record: Record) -> None:

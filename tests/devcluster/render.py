@@ -155,9 +155,10 @@ def _completion(paths: Paths, record: Record) -> str:
         lines += (
             "AccountingStorageType=accounting_storage/slurmdbd\n"
             f"AccountingStorageHost={HOST}\nAccountingStoragePort={record.ports.slurmdbd}\n"
-            # With munge the password is the socket's path (slurm.conf(5)).
-            f"AccountingStoragePass={paths.munge_socket}\n"
         )
+        if record.variant.auth == "munge":
+            # The password is then the socket's path (slurm.conf(5)).
+            lines += f"AccountingStoragePass={paths.munge_socket}\n"
     return lines
 
 
@@ -259,9 +260,11 @@ def jobcomp(paths: Paths) -> str:
 
 def slurmdbd_conf(paths: Paths, record: Record) -> str:
     """Return slurmdbd.conf (slurmdbd.conf(5)); the database knows SlurmUser by its socket."""
+    auth = "AuthType=auth/slurm"
+    if record.variant.auth == "munge":
+        auth = f"AuthType=auth/munge\nAuthInfo=socket={paths.munge_socket}"
     return f"""{_NOTICE}
-AuthType=auth/munge
-AuthInfo=socket={paths.munge_socket}
+{auth}
 DbdHost=localhost
 DbdAddr={HOST}
 DbdPort={record.ports.slurmdbd}

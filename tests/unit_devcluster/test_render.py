@@ -116,6 +116,12 @@ def test_accounting_is_the_clusters_own() -> None:
     daemon = render.slurmdbd_conf(PATHS, RECORD).splitlines()
     assert "DbdPort=10246" in daemon
     assert f"AuthInfo=socket={PATHS.munge_socket}" in daemon
+    # Without munged nothing may ask for it.
+    variant = Variant(accounting=True, auth="slurm")
+    assert "AccountingStoragePass" not in slurm_keys(of(variant))
+    unsigned = render.slurmdbd_conf(PATHS, of(variant)).splitlines()
+    assert "AuthType=auth/slurm" in unsigned
+    assert not any("munge" in line for line in unsigned)
     database = render.mariadb_conf(PATHS).splitlines()
     assert "skip_networking" in database
     assert f"socket = {PATHS.mariadb_socket}" in database
