@@ -46,8 +46,8 @@ class Answer:
 class Asker:
     """The program, running."""
 
-    def __init__(self, program: Path, configs: Sequence[Path]) -> None:
-        """Start it, to ask by these configurations."""
+    def __init__(self, program: Path, configs: Sequence[Path], *, user: int | None = None) -> None:
+        """Start it, to ask by these configurations; as another user than root, if one is said."""
         argv = [str(program), f"--at-once={AT_ONCE}", f"--deadline-ms={DEADLINE_MS}"]
         self._child = subprocess.Popen(
             [*argv, *(f"--config={config}" for config in configs)],
@@ -55,6 +55,9 @@ class Asker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            user=user,
+            group=user,
+            extra_groups=None if user is None else [],
         )
 
     def all(self, requests: Iterable[Asked]) -> list[Answer]:

@@ -21,11 +21,12 @@ from soak.checking import Checker
 
 from day import bodies, launches, operations
 from day.asker import Answer, Asked, Asker, Json
+from day.faults import Faults
 from day.invariants import INVARIANTS, OVERDUE, Facts, Violated, check, looked_at
 from day.launches import DAY_SECONDS, PAST_STEPS, Launch
 from day.operations import Operation
 from day.page import Counts
-from day.replicas import DATABASE, REPLICAS, TREE, Replicas, Version
+from day.replicas import DATABASE, EACH, NODES, REPLICAS, TREE, USERS, Replicas, Version
 
 CLOCK_SECONDS = 1.2
 """libfaketime reads the clock's file again once another second has begun (``clock.env``)."""
@@ -40,10 +41,6 @@ LOOKED_AT = 4
 """Studies and runs that are looked at through the API in each check."""
 CACHES_EVERY = 24
 """Steps; ``doctor`` adds up all of history."""
-
-USERS, NODES, EACH = 0, REPLICAS, 2 * REPLICAS
-"""The configurations of the program that asks: both replicas, by who begins the list, at the
-users' and at the nodes' address, and each replica alone."""
 
 
 class Day:
@@ -93,6 +90,7 @@ class Day:
         last = PAST_STEPS + self.steps - 1
         with self._replicas.running(), Asker(self._program("calls"), self._configs()) as asker:
             self._asker = asker
+            self._faults = Faults(self._place, self._replicas, asker, self._configs(), self._now)
             for step in range(last + 1):
                 told = [one.kind for one in self._operations[step]]
                 if told or step % 12 == 0:
@@ -164,6 +162,8 @@ class Day:
             self.counts.operations[one.kind] += 1
             if one.kind in {"retention", "report"}:
                 self._operate(one)
+            if one.kind in operations.FAULTS:
+                self._faults.meet(one.kind, step)
 
     def _ask(self, requests: Iterable[Asked]) -> list[Answer]:
         answers = self._asker.all(requests)
@@ -355,7 +355,11 @@ class Day:
             views=views,
             replays=replays,
             caches=self._caches() if step % CACHES_EVERY == 0 or at_end else [],
+            faults=self._faults.met,
         )
+        self._faults.met = []
+        self.counts.requests += self._faults.asked
+        self._faults.asked = 0
         check(self.checker, facts)
         for key in [key for key in self._answers if self._is_over(key, step)]:
             del self._answers[key]

@@ -12,6 +12,8 @@ from day.asker import Answer, Json
 from day.bodies import PINNED
 from day.launches import LOST_AFTER_SECONDS, Launch
 
+OF_FAULTS = 2_000_000_000
+"""Jobs from here on are those of faults, which look at them themselves."""
 EXPLORING = 8
 """``[study] exploring``."""
 _KEPT = "to_jsonb(e) ->> 'removed_at' is null"
@@ -72,7 +74,7 @@ QUERIES: Mapping[str, str] = {
 
 OVERDUE = f"""
     select job_id || '.' || restart_count || ' ' || coalesce(outcome, 'no word')
-    from runs where (state = 'in_flight' or changes > judged_changes) and (
+    from runs where job_id < {OF_FAULTS} and (state = 'in_flight' or changes > judged_changes) and (
         outcome is not null and (finished_at is not null or outcome <> 'COMPLETED')
         or outcome_at < now() - interval '300 s' or finished_at < now() - interval '600 s'
         or started_at < now() - interval '{LOST_AFTER_SECONDS} s') limit 5"""
@@ -94,7 +96,7 @@ def looked_at(since: str, unmixed: str, first_job: int) -> str:
         f" '[]')) from ({query}) q(what, bad)"
         for name, query in texts.items()
     }
-    of_day = f"from runs where job_id >= {first_job}"
+    of_day = f"from runs where job_id >= {first_job} and job_id < {OF_FAULTS}"
     parts |= {
         "judged": "select coalesce(jsonb_agg(jsonb_build_array(job_id, restart_count, state,"
         f" verdict)), '[]') {of_day} and judged_at >= '{since}'",
@@ -136,6 +138,8 @@ class Facts:
     replays: list[Answer]
     caches: list[Json]
     """What ``doctor`` says of the caches."""
+    faults: list[tuple[str, str | None]]
+    """What was tried of faults, and what is wrong with what came of it."""
 
 
 def _answered(facts: Facts) -> Findings:
@@ -199,6 +203,11 @@ def _caches(facts: Facts) -> Findings:
     for check in facts.caches:
         yield Finding(None if check["state"] == "ok" else f"{check}")
     yield from _query("cache")(facts)
+
+
+def _met(facts: Facts) -> Findings:
+    for tried, wrong in facts.faults:
+        yield Finding(f"{tried}: {wrong}" if wrong else None)
 
 
 def _query(*names: str) -> Callable[[Facts], Findings]:
@@ -302,6 +311,13 @@ INVARIANTS = [
         "copies in memory are the database",
         "what a start was given from a copy is what the engine gives from the stored history",
         _replayed,
+    ),
+    Invariant(
+        "faults are met",
+        "what no field should have is refused or has a verdict; what nobody gave does not count; a"
+        " user has no more orders than a user may; a study that cannot be assessed is named, and"
+        " assessed later; what a read-only database refused is there once",
+        _met,
     ),
 ]
 """All of them."""

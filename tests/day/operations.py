@@ -16,10 +16,20 @@ MEANINGS = {
     " starts in its place, under load; with no version left, a rolling restart",
     "retention": "an admin has runs removed that are older than 30 days",
     "report": "the nightly report of the day so far",
+    "extremes": "a node's reports have extremes of each field: years, numbers, texts, collections;"
+    " then the node's own reports come",
+    "forged": "a node reports parametrizations that nobody gave its jobs",
+    "orders": "a user sends 300 orders at once while jobs start",
+    "unassessable": "a study's evidence cannot be written for a while",
+    "read-only": "the database takes no writes for a while, under reports and starts",
 }
 LASTS = 3
 """Steps that a pin or a freeze holds."""
 UNDOES = {"unpin": "pin", "resume": "freeze"}
+
+
+FAULTS = ("extremes", "forged", "orders", "unassessable", "read-only")
+"""Of these each comes twice, once every replica is of this tree."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,11 @@ def generated(seed: int, steps: int = STEPS) -> list[Operation]:
         Operation(second, "upgrade"),
         Operation(at(22), "retention"),
         Operation(at(23.2), "report"),
+        *(
+            Operation(at(hour + place / 2), kind)
+            for hour in (16.2, 19.2)
+            for place, kind in enumerate(FAULTS)
+        ),
     ]
     steered = chance.sample(range(5, APPLICATIONS // 2), APPLICATIONS // 2 - 5)
     kinds = ["pin", "reset", "pin", "freeze", "kill"]

@@ -27,6 +27,9 @@ OLDER = ("e669504", "140de9a")
 its own."""
 DATABASE = "day"
 REPLICAS = 2
+USERS, NODES, EACH = 0, REPLICAS, 2 * REPLICAS
+"""The configurations of the program that asks: both replicas, by who begins the list, at the
+users' and at the nodes' address, and each replica alone."""
 READY_SECONDS = 120.0
 END_SECONDS = 60.0
 
@@ -148,7 +151,7 @@ class Replicas:
             output=self.log(replica),
             account=accounts.find(SERVICE_USER),
         )
-        problem = process.wait_until(lambda: self._unready(replica), READY_SECONDS)
+        problem = process.wait_until(lambda: self.unready(replica), READY_SECONDS)
         assert problem is None, f"replica {replica} of {self.version.name}: {problem}"
 
     def end(self, replica: int, number: int = signal.SIGTERM) -> None:
@@ -160,7 +163,8 @@ class Replicas:
         """Return where a replica writes."""
         return self.place.directory / f"day-{replica}.log"
 
-    def _unready(self, replica: int) -> str | None:
+    def unready(self, replica: int) -> str | None:
+        """Return why one is not ready."""
         connection = http.client.HTTPConnection("io-autotuned", timeout=5.0)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(5.0)

@@ -59,6 +59,7 @@ GOOD = Facts(
     views=[("app-0", {"studies": []}, {"studies": []})],
     replays=[answered([{"same": True, "given": {}, "recomputed": {}}])],
     caches=[{"name": "caches", "state": "ok"}],
+    faults=[("a forged run", None)],
 )
 
 
@@ -67,6 +68,7 @@ def read(**changes: object) -> Facts:
 
 
 BROKEN = {
+    "faults are met": replace(GOOD, faults=[("a forged run", "is counted")]),
     "every request answered": replace(GOOD, answers=[answered({}, "no answer")]),
     "one question, one answer": replace(GOOD, repeated=[("start", {"run_id": 1}, {"run_id": 2})]),
     "counted at most once": read(states={"counted": 2}),
