@@ -13,6 +13,7 @@ from pathlib import Path
 
 from devcluster import accounts, files, process, render
 from devcluster.clock import clock_file
+from devcluster.errors import CommandFailed
 from devcluster.supervisor import Supervisor
 from harness import ALICE, ROOT, Site, await_seconds, await_true, await_value
 from outages import spool_full
@@ -180,6 +181,10 @@ class Actor:
                 stack.enter_context(self._helper_missing())
             elif operation.kind == "spool full":
                 stack.enter_context(spool_full(self._site))
+            elif operation.kind == "spool unusable":
+                stack.enter_context(self._spool_for_everybody())
+            elif operation.kind == "database read-only":
+                stack.enter_context(self._database_read_only())
             else:
                 sign = "+" if operation.kind == "clock ahead" else "-"
                 stack.enter_context(self._clock(f"{sign}{operation.amount}"))
@@ -209,6 +214,37 @@ class Actor:
             yield
         finally:
             away.rename(self._helper)
+
+    @contextmanager
+    def _spool_for_everybody(self) -> Iterator[None]:
+        spool = self._paths.plugin_spool
+        before = spool.stat().st_mode & 0o7777
+        spool.chmod(0o777)
+        try:
+            yield
+        finally:
+            spool.chmod(before)
+
+    @contextmanager
+    def _database_read_only(self) -> Iterator[None]:
+        setting = "default_transaction_read_only"
+        self._setting(f"alter system set {setting} = on")
+        try:
+            yield
+        finally:
+            # What was killed meanwhile runs again, and may still be recovering.
+            self._setting(f"alter system reset {setting}")
+
+    def _setting(self, change: str) -> None:
+        def is_made() -> bool:
+            try:
+                self._site.sql(change, "postgres")
+                self._site.sql("select pg_reload_conf()", "postgres")
+            except CommandFailed:
+                return False
+            return True
+
+        await_true(f"PostgreSQL to {change}", is_made, RECOVERY_SECONDS)
 
     @contextmanager
     def _clock(self, offset: str) -> Iterator[None]:

@@ -244,8 +244,8 @@ def _uncounted(facts: Facts, job: JobFacts) -> str | None:
         ),
         "its helper was killed or stopped before it had seen its setting in force": has_setting
         and facts.hit(job, "finish"),
-        "nothing is changed where what was cannot be saved: the spool was full": has_setting
-        and facts.touched(job, {"spool full"}),
+        "nothing is changed where what was cannot be saved: the spool took nothing": has_setting
+        and facts.touched(job, {"spool full", "spool unusable"}),
     }
     return next((why for why, holds in excuses.items() if holds), None)
 

@@ -22,6 +22,8 @@ LASTING: Mapping[str, str] = {
     "helper stopped": "node helpers in prolog or epilog are stopped (SIGSTOP) and stay so",
     "helper missing": "the node helper's program is not there",
     "spool full": "the file system of the spool has not a byte left",
+    "spool unusable": "everybody can write the spool, so that root does not trust it",
+    "database read-only": "PostgreSQL takes no writes (default_transaction_read_only)",
     "clock ahead": "the clock of PostgreSQL and io-autotuned jumps ahead, and back at the end",
     "clock behind": "it jumps back, and ahead at the end",
     "service mute": "connections are accepted and never answered",
