@@ -265,8 +265,12 @@ pub(crate) fn apply(
 
 pub(crate) fn is_anything_changed(job: &Job, spool: &Path) -> bool {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
-    // An unreadable directory may hold any job's values.
-    saved.jobs().map_or(true, |jobs| jobs.contains(&job.job_id))
+    match saved.jobs() {
+        Ok(jobs) => jobs.contains(&job.job_id),
+        // A directory that cannot be read may hold any job's values; where there is none, as in a spool
+        // that is nobody's to trust and has never held any, nothing is saved.
+        Err(_) => saved.is_there(),
+    }
 }
 
 /// What somebody else has changed: a value, or what has it. A file system that was mounted again is
@@ -1402,6 +1406,39 @@ mod tests {
         lustre.restore();
         assert_eq!(value().trim(), "2000");
         assert!(saved.jobs().unwrap().is_empty());
+    }
+
+    /// Attack (files): Others can write the spool, so that nothing in it is believed.
+    /// Outcome: A job is said to have had settings only if some are saved for jobs of its node.
+    #[test]
+    fn in_a_spool_that_is_not_trusted_only_what_is_there_may_be_any_jobs() {
+        let spool = tempfile::tempdir().unwrap();
+        let open = |mode| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            fs::set_permissions(spool.path(), mode).unwrap();
+        };
+        let (own, other) = (
+            crate::testing::job(),
+            Job {
+                job_id: 8,
+                ..crate::testing::job()
+            },
+        );
+        open(0o777);
+        assert!(!is_anything_changed(&own, spool.path()));
+        open(0o711);
+        let saved = Saved {
+            boot_id: "boot".into(),
+            values: Vec::new(),
+            command: None,
+            agent: None,
+        };
+        let directory = SavedDirectory::new(spool.path(), &other.cluster, &other.node);
+        directory.write(other.job_id, &saved).unwrap();
+        assert!(!is_anything_changed(&own, spool.path()));
+        assert!(is_anything_changed(&other, spool.path()));
+        open(0o777);
+        assert!(is_anything_changed(&own, spool.path()));
     }
 
     #[test]
