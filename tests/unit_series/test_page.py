@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from series import __main__ as program
 from series import page
 from series.functions import functions, of_cell
@@ -153,3 +154,18 @@ def test_the_committed_page_is_made_of_what_is_committed() -> None:
     assert page.render(kept) == program.PAGE.read_text(encoding="utf-8")
     cells = {(suite.name, cell.name) for suite in SUITES for cell in suite.cells()}
     assert {one.key for one in kept.results} <= cells
+
+
+@pytest.mark.parametrize(
+    "key", [(suite.name, cell.name) for suite in SUITES for cell in suite.cells()], ids="-".join
+)
+def test_the_committed_page_is_not_far_behind_the_suite(key: tuple[str, str]) -> None:
+    kept = page.load(program.KEPT.read_text(encoding="utf-8"))
+    lacks = page.lacking(kept, functions()).get(key, ())
+    suite, cell = key
+    assert key in {result.key for result in kept.results}, f"{suite}, {cell} was never run"
+    assert len(lacks) <= page.LAG, (
+        f"docs/measurements/series.md is older than the suite: {suite}, {cell} has not had"
+        f" {len(lacks)} test functions, {', '.join(lacks[:3])} among them. As root:"
+        f" make test-series SERIES_ARGS='--suite {suite} --cell \"{cell}\"'"
+    )
