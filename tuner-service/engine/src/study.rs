@@ -1,6 +1,7 @@
 //! A study's epoch: suggestions and recommendations.
 
 pub(crate) mod cleaned;
+pub(crate) mod decision;
 pub(crate) mod epoch;
 pub(crate) mod facts;
 pub(crate) mod findings;

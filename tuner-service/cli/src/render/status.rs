@@ -1,7 +1,7 @@
 //! Where studies stand: a line each, or one in full.
 
 use io_autotune_model::Objective;
-use io_autotune_model::{FindingKind, Gain, GainVerdict, Phase};
+use io_autotune_model::{FindingKind, Gain, GainVerdict, Phase, Unknown};
 use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
@@ -239,8 +239,11 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
     let in_time = in_time.map_or_else(String::new, |runs| {
         units::runs_to_go(runs, study.lately, age)
     });
-    let rule = next.rule;
-    format!("{}{in_time} [{rule}]", next.says)
+    let unless = match next.unless.contains(&Unknown::InFlight) {
+        true => "; how the runs in flight end may change that",
+        false => "",
+    };
+    format!("{}{in_time}{unless} [{}]", next.says, next.rule)
 }
 
 fn has_nothing_to_win(study: &StudySummary) -> bool {
@@ -433,6 +436,12 @@ mod tests {
         let paused = settled(json!({ "phase": "search", "next": next }));
         let text = study(&paused, &Screen::plain());
         let said = "next         the best known values; it explores again after about 9 more runs [regret_budget]\n";
+        assert!(text.contains(said), "{text}");
+        let mut beside = paused.clone();
+        let next = beside.next.as_mut().unwrap();
+        next.unless.push(Unknown::InFlight);
+        let text = study(&beside, &Screen::plain());
+        let said = "more runs; how the runs in flight end may change that [regret_budget]\n";
         assert!(text.contains(said), "{text}");
         let list = columns(&[paused]).parsable();
         assert!(list.contains("|explores after 9 runs|"), "{list}");

@@ -15,8 +15,6 @@ use crate::guards::time_limit;
 use crate::study::cleaned::Cleaned;
 use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::{PriorFrom, Settings};
-use crate::study::situation::Situation;
-use crate::study::steering::Steering;
 use crate::study::stopping;
 use crate::study::warm_start;
 use io_autotune_model::reason::{
@@ -26,7 +24,7 @@ use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::Method;
 use io_autotune_search::history::by_point::View;
 use io_autotune_search::history::quarantine::Quarantined;
-use io_autotune_search::history::{History, Pending, Phase};
+use io_autotune_search::history::{History, Pending};
 use io_autotune_search::latin_hypercube::latin_hypercube;
 use io_autotune_search::regret::Estimator;
 use io_autotune_search::surrogate::cache::SurrogateCache;
@@ -131,37 +129,6 @@ impl<'a> Epoch<'a> {
         &self.settings
     }
 
-    /// What the next run gets, and why, by [the rules](crate::study::rules).
-    ///
-    /// `history` is the epoch's, `pending` are its runs in flight. Equal inputs give equal answers:
-    /// the design depends on the space, the settings and the seed; other random choices also on the
-    /// run's ordinal, `history.tally.total` plus the runs in flight. Never fails or panics: entries
-    /// that do not fit the space are ignored.
-    pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
-        let steering = Steering::default();
-        self.situation(history, pending, &steering)
-            .decide()
-            .suggestion
-    }
-
-    /// The phase of [`suggest`](Epoch::suggest)'s answer, usually without asking the method.
-    pub fn phase(&self, history: &History, pending: &[Pending]) -> Phase {
-        let steering = Steering::default();
-        self.situation(history, pending, &steering).phase()
-    }
-
-    /// What decides on the next run: [`suggest`](Epoch::suggest) for a job that is steered.
-    pub fn situation<'b>(
-        &'b self,
-        history: &'b History,
-        pending: &'b [Pending],
-        steering: &'b Steering,
-    ) -> Situation<'b> {
-        let view = View::new(self.space, history, pending);
-        let view = Modelled::new(view, self.surrogates).on(self.prior);
-        Situation::new(self, view, history, pending, steering)
-    }
-
     /// The best parametrization with at least two counted runs, by the method's ranking: the
     /// papers' methods take the lowest mean elapsed, because the optimum is the best on average
     /// (robert2020, section IV), the main method the lowest prediction; once settled, that choice
@@ -243,12 +210,6 @@ impl<'a> Epoch<'a> {
         warm_start::ranks(&view, recommended, self.method().ranking(&view), false)
     }
 
-    /// The expected regret so far, in runs of the default; 0 before one of the default counted.
-    pub fn expected_regret(&self, history: &History) -> f64 {
-        let steering = Steering::default();
-        self.situation(history, &[], &steering).regret().regret
-    }
-
     /// Why no parametrization can make the runs faster, if so.
     pub fn nothing_to_win(&self, history: &History) -> Option<Stopped> {
         stopping::nothing_to_win(&View::new(self.space, history, &[]), &self.settings.stop)
@@ -299,6 +260,12 @@ impl<'a> Epoch<'a> {
     /// The quarantined parametrizations, in the space's order.
     pub fn quarantined(&self, history: &History) -> Vec<Quarantined> {
         View::new(self.space, history, &[]).quarantined()
+    }
+
+    /// What is known of a history and runs in flight, with what other studies learnt.
+    pub(crate) fn modelled(&self, history: &History, pending: &[Pending]) -> Modelled<'_> {
+        let view = View::new(self.space, history, pending);
+        Modelled::new(view, self.surrogates).on(self.prior)
     }
 
     pub(crate) fn seed(&self) -> u64 {

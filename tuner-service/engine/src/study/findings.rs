@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Mixture,
-    Objective, ParameterEffect, ParameterEffects, Reason, Rule,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Objective,
+    ParameterEffect, ParameterEffects, Reason,
 };
 use io_autotune_search::history::by_point::View;
 
 use crate::guards::mixture::mixture;
 use crate::study::epoch::Epoch;
-use crate::study::steering::Steering;
 use crate::study::stopping;
 
 /// Facts about a study beside its history.
@@ -72,13 +71,6 @@ impl Epoch<'_> {
             .chain(unreported)
             .chain(lost)
             .collect()
-    }
-
-    fn observes(&self, mixture: &Mixture, history: &History) -> bool {
-        let steering = Steering::default();
-        self.situation(history, &[], &steering)
-            .with_mixture(Some(*mixture), history)
-            .may_hold(Rule::MixedWork)
     }
 
     /// Whether the baseline would be over, had its runs told the objective.

@@ -72,7 +72,7 @@ impl Reader<'_> {
     fn step(&self) -> (Rule, Phase) {
         let mut steps = RULES.iter().filter_map(|row| match row.kind {
             Kind::Step(phase) => self.applies(row).then_some((row.rule, phase)),
-            Kind::Instead | Kind::InsteadOfSearching => None,
+            Kind::Instead | Kind::InsteadOfSearching | Kind::InsteadOfExploring => None,
         });
         steps.next().unwrap_or((Rule::Concluded, Phase::Settled))
     }
@@ -82,7 +82,7 @@ impl Reader<'_> {
         self.applies(row)
             && match row.kind {
                 Kind::InsteadOfSearching => phase != Phase::Settled,
-                Kind::Instead if row.rule == Rule::NoHeadroom => {
+                Kind::InsteadOfExploring => {
                     step.explores() && (step != self.standing.search || self.standing.explores)
                 }
                 Kind::Instead | Kind::Step(_) => true,

@@ -24,8 +24,9 @@ pub(crate) struct Row {
     /// The keys of service.toml that it depends on.
     pub(crate) keys: &'static str,
     pub(crate) applies: Condition,
-    /// What the run gets; none where the rule has nothing to give after all, and the next is asked.
-    pub(crate) gives: fn(&Situation<'_>) -> Option<Suggestion>,
+    /// What the run gets in this phase; none where the rule has nothing to give after all, and the
+    /// next is asked.
+    pub(crate) gives: fn(&Situation<'_>, Phase) -> Option<Suggestion>,
 }
 
 /// What a rule's condition looks at.
@@ -45,10 +46,12 @@ pub(crate) enum Kind {
     Instead,
     /// Instead of the steps below, unless the study has settled or settles now.
     InsteadOfSearching,
+    /// Instead of a step below that explores.
+    InsteadOfExploring,
 }
 
 use Condition::{Facts as OnFacts, Search as OnSearch};
-use Kind::{Instead, InsteadOfSearching, Step};
+use Kind::{Instead, InsteadOfExploring, InsteadOfSearching, Step};
 
 /// The rules, in their order.
 pub(crate) const RULES: &[Row] = &[
@@ -59,7 +62,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default; nothing is applied",
         keys: "",
         applies: OnFacts(|facts| facts.steering.observed),
-        gives: |one| Some(one.observed()),
+        gives: |one, phase| Some(one.observed(phase)),
     },
     Row {
         rule: Rule::Off,
@@ -68,7 +71,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default; nothing is applied",
         keys: "",
         applies: OnFacts(|facts| facts.steering.off),
-        gives: |one| Some(one.off()),
+        gives: |one, phase| Some(one.off(phase)),
     },
     Row {
         rule: Rule::Pinned,
@@ -77,7 +80,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the pin",
         keys: "",
         applies: OnFacts(|facts| facts.steering.pin.is_some()),
-        gives: |one| one.pinned(),
+        gives: |one, phase| one.pinned(phase),
     },
     Row {
         rule: Rule::MixedWork,
@@ -86,7 +89,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default; nothing is applied",
         keys: "`max_baseline_cv` 0.5",
         applies: OnFacts(|facts| facts.is_mixed()),
-        gives: |one| one.observed_as_mixed(),
+        gives: |one, phase| one.observed_as_mixed(phase),
     },
     Row {
         rule: Rule::Restarted,
@@ -95,7 +98,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known",
         keys: "",
         applies: OnFacts(|facts| facts.steering.restart_count > 0),
-        gives: |one| Some(one.restarted()),
+        gives: |one, _| Some(one.restarted()),
     },
     Row {
         rule: Rule::Busy,
@@ -104,7 +107,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known",
         keys: "",
         applies: OnFacts(|facts| facts.steering.busy),
-        gives: |one| Some(one.busy()),
+        gives: |one, _| Some(one.busy()),
     },
     Row {
         rule: Rule::Frozen,
@@ -113,7 +116,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known",
         keys: "",
         applies: OnFacts(|facts| facts.steering.frozen),
-        gives: |one| Some(one.frozen()),
+        gives: |one, _| Some(one.frozen()),
     },
     Row {
         rule: Rule::Settled,
@@ -123,7 +126,7 @@ pub(crate) const RULES: &[Row] = &[
         keys: "`controls_at_first` 20, `control_every_at_first` 2, `controls_promising` 150, \
                `control_every_promising` 3, `control_every` 10, `control_every_resolved` 20",
         applies: OnFacts(|facts| facts.has_settled()),
-        gives: |one| Some(one.settled()),
+        gives: |one, _| Some(one.settled()),
     },
     Row {
         rule: Rule::Baseline,
@@ -133,7 +136,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default",
         keys: "`baseline_runs` 4, `baseline_lost_runs` 3",
         applies: OnFacts(|facts| facts.baseline_is_due()),
-        gives: |one| Some(one.baseline()),
+        gives: |one, _| Some(one.baseline()),
     },
     Row {
         rule: Rule::LongerLimit,
@@ -142,7 +145,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default",
         keys: "`baseline_lost_runs` 3",
         applies: OnFacts(|facts| facts.may_complete_the_default()),
-        gives: |one| Some(one.baseline()),
+        gives: |one, _| Some(one.baseline()),
     },
     Row {
         rule: Rule::Proof,
@@ -151,7 +154,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known or, as drawn, a control run",
         keys: "`[study.proof]`",
         applies: OnSearch(|one| one.proves()),
-        gives: |one| Some(one.drawn(Phase::Search)),
+        gives: |one, phase| Some(one.drawn(phase)),
     },
     Row {
         rule: Rule::Control,
@@ -160,7 +163,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default",
         keys: "",
         applies: OnFacts(|facts| facts.control_is_due()),
-        gives: |one| Some(one.control(one.phase())),
+        gives: |one, phase| Some(one.control(phase)),
     },
     Row {
         rule: Rule::ExploringFull,
@@ -169,17 +172,17 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known",
         keys: "`exploring` 8",
         applies: OnFacts(|facts| facts.exploring_is_full()),
-        gives: |one| Some(one.waits_for_a_place()),
+        gives: |one, phase| Some(one.waits_for_a_place(phase)),
     },
     Row {
         rule: Rule::NoHeadroom,
-        kind: Instead,
+        kind: InsteadOfExploring,
         when: "the job would explore, and its time limit leaves no \
                [headroom](#time-limit-headroom)",
         gets: "the best known",
         keys: "`[study.regret]`: `design_most` 2.0",
         applies: OnFacts(|facts| facts.lacks_headroom()),
-        gives: |one| one.instead_of_exploring(),
+        gives: |one, phase| one.instead_of_exploring(phase),
     },
     Row {
         rule: Rule::DesignWithoutDefault,
@@ -189,7 +192,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "that point",
         keys: "`design_points` 15",
         applies: OnSearch(|one| one.has_design_without_default()),
-        gives: |one| one.design_without_default(),
+        gives: |one, _| one.design_without_default(),
     },
     Row {
         rule: Rule::SearchWithoutDefault,
@@ -198,7 +201,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "something new at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
-        gives: |one| one.search_without_default(),
+        gives: |one, _| one.search_without_default(),
     },
     Row {
         rule: Rule::DefaultAgain,
@@ -207,7 +210,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default, until something completes",
         keys: "",
         applies: OnSearch(|one| one.tries_the_default_again()),
-        gives: |one| Some(one.baseline()),
+        gives: |one, _| Some(one.baseline()),
     },
     Row {
         rule: Rule::ConfirmForProof,
@@ -216,7 +219,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "its second run",
         keys: "`[study.proof]`",
         applies: OnSearch(|one| one.confirms_for_a_proof()),
-        gives: |one| one.confirm_for_a_proof(),
+        gives: |one, _| one.confirm_for_a_proof(),
     },
     Row {
         rule: Rule::Promised,
@@ -226,7 +229,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "that",
         keys: "`prior`",
         applies: OnSearch(|one| one.promised().is_some()),
-        gives: |one| one.promise(),
+        gives: |one, _| one.promise(),
     },
     Row {
         rule: Rule::Design,
@@ -235,7 +238,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "that point; the nearest to the default first",
         keys: "`design_points` 15",
         applies: OnSearch(|one| one.may_run_a_design_point()),
-        gives: |one| one.design_point(),
+        gives: |one, _| one.design_point(),
     },
     Row {
         rule: Rule::Search,
@@ -245,7 +248,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the method's proposal",
         keys: "`budget` 50, `method`",
         applies: OnSearch(|one| one.searches()),
-        gives: |one| one.proposal(),
+        gives: |one, _| one.proposal(),
     },
     Row {
         rule: Rule::RegretBudget,
@@ -254,7 +257,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known",
         keys: "`[study.regret]`",
         applies: OnSearch(|one| one.is_held()),
-        gives: |one| Some(one.pauses()),
+        gives: |one, _| Some(one.pauses()),
     },
     Row {
         rule: Rule::AwaitingResults,
@@ -263,7 +266,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the best known",
         keys: "",
         applies: OnFacts(|facts| facts.in_flight.exploring > 0),
-        gives: |one| Some(one.awaits_results()),
+        gives: |one, _| Some(one.awaits_results()),
     },
     Row {
         rule: Rule::NothingToWin,
@@ -272,7 +275,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "the default: the study settles",
         keys: "`[study.stop]`: `little_io`, `unread_runs`",
         applies: OnSearch(|one| one.nothing_to_win().is_some()),
-        gives: |one| Some(one.settled()),
+        gives: |one, _| Some(one.settled()),
     },
     Row {
         rule: Rule::Confirm,
@@ -281,7 +284,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "its second run",
         keys: "`budget` 50",
         applies: OnSearch(|one| one.unconfirmed().is_some()),
-        gives: |one| one.confirm(),
+        gives: |one, _| one.confirm(),
     },
     Row {
         rule: Rule::Concluded,
@@ -290,7 +293,7 @@ pub(crate) const RULES: &[Row] = &[
         gets: "what a settled study gives: this run settles it",
         keys: "",
         applies: OnFacts(|_| true),
-        gives: |one| Some(one.settled()),
+        gives: |one, _| Some(one.settled()),
     },
 ];
 
@@ -303,6 +306,7 @@ fn rules_table() -> String {
             Kind::Step(phase) => phase.as_str(),
             Kind::Instead => "",
             Kind::InsteadOfSearching => "unless settled",
+            Kind::InsteadOfExploring => "where it explores",
         };
         let Row {
             rule,

@@ -1,5 +1,5 @@
-//! What a run's decision looks at, and what each rule gives. Which rule holds is decided by
-//! [the list of rules](crate::study::rules) alone.
+//! What a run's decision looks at, and what each rule gives. Which rule holds, and for which phase
+//! it gives something, is the business of the list of rules and of who walks it.
 
 use std::cell::OnceCell;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use io_autotune_model::history::{History, Pending};
 use io_autotune_model::reason::{BestKnownBecause, LostDefault, Reason, Stopped, Suggestion};
 use io_autotune_model::run::{Phase, Role};
 use io_autotune_model::space::Point;
-use io_autotune_model::{Headroom, Mixture, Outlook, Pause, Progress, Rule, Standing};
+use io_autotune_model::{Headroom, Mixture, Outlook, Pause, Progress};
 use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::random;
 use io_autotune_search::regret::{self, ExpectedRegret};
@@ -22,7 +22,6 @@ use crate::settled::control_runs::control_chance;
 use crate::study::epoch::Epoch;
 use crate::study::facts::{Facts, InFlight};
 use crate::study::recommend::{self, Recommendation, first_of};
-use crate::study::rules::{Condition, Kind, RULES, Row};
 use crate::study::settings::Settings;
 use crate::study::steering::Steering;
 use crate::study::{prior, proof, stopping};
@@ -34,27 +33,19 @@ pub struct Situation<'a> {
     epoch: &'a Epoch<'a>,
     history: &'a History,
     pending: &'a [Pending],
-    facts: Facts<'a>,
+    pub(crate) facts: Facts<'a>,
     view: Modelled<'a>,
     mixture: Option<Mixture>,
     recommended: Option<&'a OnceLock<Option<Recommendation>>>,
     /// Without a prior.
     own: OnceCell<Modelled<'a>>,
-    phase: OnceCell<Phase>,
+    /// The phase of the first step that holds.
+    pub(crate) phase: OnceCell<Phase>,
     regret: OnceCell<ExpectedRegret>,
     proof: OnceCell<Option<(Point, Known)>>,
     promised: OnceCell<Option<(Point, Reason)>>,
     design: OnceCell<Option<(usize, Point)>>,
     nothing_to_win: OnceCell<Option<Stopped>>,
-}
-
-/// What a run gets, and by which rule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
-    /// The rule.
-    pub rule: Rule,
-    /// What it gives.
-    pub suggestion: Suggestion,
 }
 
 impl<'a> Situation<'a> {
@@ -104,119 +95,6 @@ impl<'a> Situation<'a> {
         self.recommended = Some(shared);
         self
     }
-
-    /// What the run gets, by the first rule that holds.
-    #[must_use]
-    pub fn decide(&self) -> Decided {
-        self.first_of(RULES.iter())
-    }
-
-    /// The phase of the run, usually without asking the method.
-    #[must_use]
-    pub fn phase(&self) -> Phase {
-        if self.facts.steering.bars_exploring() {
-            return self.history.tally.phase();
-        }
-        *self.phase.get_or_init(|| {
-            let mut steps = steps().filter(|(row, _)| self.applies(row) && self.proposes(row.rule));
-            steps.next().map_or(Phase::Settled, |(_, phase)| phase)
-        })
-    }
-
-    /// Where the study stands, for readers. Ask it of a study without runs in flight that nothing
-    /// steers.
-    #[must_use]
-    pub fn standing(&self) -> Standing {
-        let steps = steps().filter(|(row, _)| row.rule > Rule::Baseline);
-        if self.facts.has_settled() {
-            return Standing {
-                search: match self.nothing_to_win() {
-                    Some(_) => Rule::NothingToWin,
-                    None => Rule::Concluded,
-                },
-                explores: false,
-                pause: None,
-                progress: self.facts.progress.clone(),
-            };
-        }
-        let next = self.first_of(steps.map(|(row, _)| row));
-        let untested = |point: &&Point| self.context(false).is_untested(point);
-        Standing {
-            search: next.rule,
-            explores: next.suggestion.role.explores(),
-            pause: self.is_held().then(|| self.pause()),
-            progress: Progress {
-                design_left: self.epoch.design().iter().filter(untested).count() as u64,
-                ..self.facts.progress.clone()
-            },
-        }
-    }
-
-    fn first_of<'b>(&self, mut rows: impl Iterator<Item = &'b Row>) -> Decided {
-        let found = rows.find_map(|row| {
-            let suggestion = self.holds(row).then(|| (row.gives)(self)).flatten()?;
-            Some(Decided {
-                rule: row.rule,
-                suggestion: self.beside_a_lost_default(row.rule, suggestion),
-            })
-        });
-        found.unwrap_or_else(|| Decided {
-            rule: Rule::Concluded,
-            suggestion: self.settled(),
-        })
-    }
-
-    /// Whether the condition of a rule is met, whatever stands above it.
-    pub(crate) fn may_hold(&self, rule: Rule) -> bool {
-        RULES.iter().any(|row| row.rule == rule && self.holds(row))
-    }
-
-    fn holds(&self, row: &Row) -> bool {
-        let settles = || row.kind == Kind::InsteadOfSearching && self.phase() == Phase::Settled;
-        self.applies(row) && !settles()
-    }
-
-    fn applies(&self, row: &Row) -> bool {
-        match row.applies {
-            Condition::Facts(holds) => holds(&self.facts),
-            Condition::Search(holds) => holds(self),
-        }
-    }
-
-    /// Whether a step that asks a method has something to give, as far as the phase is concerned.
-    fn proposes(&self, rule: Rule) -> bool {
-        match rule {
-            Rule::SearchWithoutDefault => self.search_without_default().is_some(),
-            // Even an exhausted search waits for runs in flight.
-            Rule::Search => {
-                let context = || self.context(false);
-                self.is_held()
-                    || self.view.exploring() > 0
-                    || !self.method().is_exhausted(&context(), &mut self.rng())
-            }
-            _ => true,
-        }
-    }
-
-    /// The reason with how the default's runs ended, where the search goes on without it.
-    fn beside_a_lost_default(&self, rule: Rule, mut chosen: Suggestion) -> Suggestion {
-        let is_of_the_study = rule >= Rule::Settled && chosen.role != Role::Control;
-        if let Some(default) = is_of_the_study.then(|| self.lost_default()).flatten() {
-            chosen.reason = Reason::DefaultLost {
-                reason: Box::new(chosen.reason),
-                default,
-            };
-        }
-        chosen
-    }
-}
-
-/// The steps of a study, and their phases.
-fn steps() -> impl Iterator<Item = (&'static Row, Phase)> {
-    RULES.iter().filter_map(|row| match row.kind {
-        Kind::Step(phase) => Some((row, phase)),
-        Kind::Instead | Kind::InsteadOfSearching => None,
-    })
 }
 
 fn progress(epoch: &Epoch<'_>, view: &View<'_>, history: &History) -> Progress {
@@ -251,32 +129,32 @@ fn progress(epoch: &Epoch<'_>, view: &View<'_>, history: &History) -> Progress {
 
 /// What the rules above the study's steps give.
 impl Situation<'_> {
-    pub(crate) fn observed(&self) -> Suggestion {
-        self.unapplied(Reason::Observe)
+    pub(crate) fn observed(&self, phase: Phase) -> Suggestion {
+        self.unapplied(phase, Reason::Observe)
     }
 
-    pub(crate) fn off(&self) -> Suggestion {
-        self.unapplied(Reason::Off)
+    pub(crate) fn off(&self, phase: Phase) -> Suggestion {
+        self.unapplied(phase, Reason::Off)
     }
 
-    pub(crate) fn pinned(&self) -> Option<Suggestion> {
+    pub(crate) fn pinned(&self, phase: Phase) -> Option<Suggestion> {
         let pin = self.facts.steering.pin.as_ref();
         let pin = pin.filter(|pin| self.epoch.whole().validate(pin).is_ok())?;
         Some(Suggestion {
             parametrization: pin.clone(),
             role: Role::Pinned,
-            ..self.unapplied(Reason::Pinned)
+            ..self.unapplied(phase, Reason::Pinned)
         })
     }
 
-    pub(crate) fn observed_as_mixed(&self) -> Option<Suggestion> {
+    pub(crate) fn observed_as_mixed(&self, phase: Phase) -> Option<Suggestion> {
         let mixture = self.mixture?;
-        Some(self.unapplied(mixture.into()))
+        Some(self.unapplied(phase, mixture.into()))
     }
 
-    fn unapplied(&self, reason: Reason) -> Suggestion {
+    fn unapplied(&self, phase: Phase, reason: Reason) -> Suggestion {
         Suggestion {
-            phase: self.phase(),
+            phase,
             role: Role::Observe,
             parametrization: self.epoch.whole().default(),
             reason,
@@ -363,20 +241,16 @@ impl Situation<'_> {
 
 /// The best known in the place of exploring.
 impl Situation<'_> {
-    pub(crate) fn waits_for_a_place(&self) -> Suggestion {
+    pub(crate) fn waits_for_a_place(&self, phase: Phase) -> Suggestion {
         let exploring = self.facts.progress.exploring;
         let because = BestKnownBecause::ExploringFull { exploring };
-        self.best_known(self.phase(), because)
+        self.best_known(phase, because)
     }
 
-    /// None where the run would not explore.
-    pub(crate) fn instead_of_exploring(&self) -> Option<Suggestion> {
+    pub(crate) fn instead_of_exploring(&self, phase: Phase) -> Option<Suggestion> {
         let limit = self.facts.steering.limit_seconds()?;
         let lack = time_limit::lacks(&self.view, self.settings(), limit)?;
-        let below = RULES.iter().filter(|row| row.rule > Rule::NoHeadroom);
-        let Suggestion { phase, role, .. } = self.first_of(below).suggestion;
-        let because = BestKnownBecause::NoHeadroom(lack);
-        role.explores().then(|| self.best_known(phase, because))
+        Some(self.best_known(phase, BestKnownBecause::NoHeadroom(lack)))
     }
 
     pub(crate) fn pauses(&self) -> Suggestion {
@@ -442,7 +316,7 @@ impl Situation<'_> {
         self.facts.progress.baseline_given_up && self.view.nothing_completed()
     }
 
-    fn lost_default(&self) -> Option<LostDefault> {
+    pub(crate) fn lost_default(&self) -> Option<LostDefault> {
         lost_default::given_up(&self.view.default_known(), self.settings())
     }
 }
@@ -569,7 +443,7 @@ impl Situation<'_> {
         })
     }
 
-    fn pause(&self) -> Pause {
+    pub(crate) fn pause(&self) -> Pause {
         let regret = self.regret();
         Pause {
             regret: regret.regret,
@@ -681,6 +555,28 @@ impl Situation<'_> {
 }
 
 impl<'a> Situation<'a> {
+    /// The phase by the runs that have ended.
+    pub(crate) fn phase_by_tally(&self) -> Phase {
+        self.history.tally.phase()
+    }
+
+    /// Whether the method has something to propose, as far as the phase is concerned: even an
+    /// exhausted search waits for runs in flight.
+    pub(crate) fn may_propose(&self) -> bool {
+        let is_exhausted = || {
+            let context = self.context(false);
+            self.method().is_exhausted(&context, &mut self.rng())
+        };
+        self.is_held() || self.view.exploring() > 0 || !is_exhausted()
+    }
+
+    /// The points of the design that have not run.
+    pub(crate) fn design_left(&self) -> u64 {
+        let context = self.context(false);
+        let untested = |point: &&Point| context.is_untested(point);
+        self.epoch.design().iter().filter(untested).count() as u64
+    }
+
     fn settings(&self) -> &Settings {
         self.epoch.settings()
     }

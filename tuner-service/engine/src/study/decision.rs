@@ -1,0 +1,189 @@
+//! What a run gets: the first rule of [the list](crate::study::rules) that holds.
+
+use io_autotune_model::history::{History, Pending};
+use io_autotune_model::reason::{Reason, Suggestion};
+use io_autotune_model::run::{Phase, Role};
+use io_autotune_model::{Mixture, Progress, Rule, Standing};
+
+use crate::study::epoch::Epoch;
+use crate::study::rules::{Condition, Kind, RULES, Row};
+use crate::study::situation::Situation;
+use crate::study::steering::Steering;
+
+/// What a run gets, and by which rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// The rule.
+    pub rule: Rule,
+    /// What it gives.
+    pub suggestion: Suggestion,
+}
+
+impl Epoch<'_> {
+    /// What the next run gets, and why.
+    ///
+    /// `history` is the epoch's, `pending` are its runs in flight. Equal inputs give equal answers:
+    /// the design depends on the space, the settings and the seed; other random choices also on the
+    /// run's ordinal, `history.tally.total` plus the runs in flight. Never fails or panics: entries
+    /// that do not fit the space are ignored.
+    pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
+        let steering = Steering::default();
+        self.situation(history, pending, &steering)
+            .decide()
+            .suggestion
+    }
+
+    /// The phase of [`suggest`](Epoch::suggest)'s answer, usually without asking the method.
+    pub fn phase(&self, history: &History, pending: &[Pending]) -> Phase {
+        let steering = Steering::default();
+        self.situation(history, pending, &steering).phase()
+    }
+
+    /// What decides on the next run: [`suggest`](Epoch::suggest) for a job that is steered.
+    pub fn situation<'b>(
+        &'b self,
+        history: &'b History,
+        pending: &'b [Pending],
+        steering: &'b Steering,
+    ) -> Situation<'b> {
+        let view = self.modelled(history, pending);
+        Situation::new(self, view, history, pending, steering)
+    }
+
+    /// The expected regret so far, in runs of the default; 0 before one of the default counted.
+    pub fn expected_regret(&self, history: &History) -> f64 {
+        let steering = Steering::default();
+        self.situation(history, &[], &steering).regret().regret
+    }
+
+    /// Whether a study of this mixed work is only observed.
+    pub(crate) fn observes(&self, mixture: &Mixture, history: &History) -> bool {
+        let steering = Steering::default();
+        self.situation(history, &[], &steering)
+            .with_mixture(Some(*mixture), history)
+            .may_hold(Rule::MixedWork)
+    }
+}
+
+impl Situation<'_> {
+    /// What the run gets, by the first rule that holds.
+    #[must_use]
+    pub fn decide(&self) -> Decided {
+        self.first_of(RULES.iter())
+    }
+
+    /// The phase of the run, usually without asking the method.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        if self.facts.steering.bars_exploring() {
+            return self.phase_by_tally();
+        }
+        *self.phase.get_or_init(|| {
+            let mut steps = steps().filter(|(row, _)| self.applies(row) && self.proposes(row.rule));
+            steps.next().map_or(Phase::Settled, |(_, phase)| phase)
+        })
+    }
+
+    /// Where the study stands, for readers. Ask it of a study without runs in flight that nothing
+    /// steers.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let progress = self.facts.progress.clone();
+        if self.facts.has_settled() {
+            return Standing {
+                search: match self.nothing_to_win() {
+                    Some(_) => Rule::NothingToWin,
+                    None => Rule::Concluded,
+                },
+                explores: false,
+                pause: None,
+                progress,
+            };
+        }
+        let steps = steps().filter(|(row, _)| row.rule > Rule::Baseline);
+        let next = self.first_of(steps.map(|(row, _)| row));
+        Standing {
+            search: next.rule,
+            explores: next.suggestion.role.explores(),
+            pause: self.is_held().then(|| self.pause()),
+            progress: Progress {
+                design_left: self.design_left(),
+                ..progress
+            },
+        }
+    }
+
+    /// Whether the condition of a rule is met, whatever stands above it.
+    fn may_hold(&self, rule: Rule) -> bool {
+        let mut rows = RULES.iter();
+        rows.any(|row| row.rule == rule && self.held_for(row).is_some())
+    }
+
+    fn first_of<'b>(&self, mut rows: impl Iterator<Item = &'b Row>) -> Decided {
+        let found = rows.find_map(|row| {
+            let phase = self.held_for(row)?;
+            let suggestion = (row.gives)(self, phase)?;
+            Some(Decided {
+                rule: row.rule,
+                suggestion: self.beside_a_lost_default(row.rule, suggestion),
+            })
+        });
+        found.unwrap_or_else(|| Decided {
+            rule: Rule::Concluded,
+            suggestion: self.settled(),
+        })
+    }
+
+    /// The phase of the run that a rule decides; none where the rule does not hold.
+    fn held_for(&self, row: &Row) -> Option<Phase> {
+        if !self.applies(row) {
+            return None;
+        }
+        match row.kind {
+            Kind::Step(phase) => Some(phase),
+            Kind::Instead => Some(self.phase()),
+            Kind::InsteadOfSearching => Some(self.phase()).filter(|phase| *phase != Phase::Settled),
+            Kind::InsteadOfExploring => {
+                let below = RULES.iter().filter(|below| below.rule > row.rule);
+                let Suggestion { phase, role, .. } = self.first_of(below).suggestion;
+                role.explores().then_some(phase)
+            }
+        }
+    }
+
+    fn applies(&self, row: &Row) -> bool {
+        match row.applies {
+            Condition::Facts(holds) => holds(&self.facts),
+            Condition::Search(holds) => holds(self),
+        }
+    }
+
+    /// Whether a step that asks a method has something to give, as far as the phase is concerned.
+    fn proposes(&self, rule: Rule) -> bool {
+        match rule {
+            Rule::SearchWithoutDefault => self.search_without_default().is_some(),
+            Rule::Search => self.may_propose(),
+            _ => true,
+        }
+    }
+
+    /// The reason with how the default's runs ended, where the search goes on without it.
+    fn beside_a_lost_default(&self, rule: Rule, mut chosen: Suggestion) -> Suggestion {
+        let is_of_the_study = rule >= Rule::Settled && chosen.role != Role::Control;
+        if let Some(default) = is_of_the_study.then(|| self.lost_default()).flatten() {
+            chosen.reason = Reason::DefaultLost {
+                reason: Box::new(chosen.reason),
+                default,
+            };
+        }
+        chosen
+    }
+}
+
+/// The steps of a study, and their phases.
+fn steps() -> impl Iterator<Item = (&'static Row, Phase)> {
+    RULES.iter().filter_map(|row| match row.kind {
+        Kind::Step(phase) => Some((row, phase)),
+        Kind::Instead | Kind::InsteadOfSearching | Kind::InsteadOfExploring => None,
+    })
+}
