@@ -12,6 +12,6 @@ mod simulated_studies;
 mod time_limited_runs;
 mod time_limits;
 
-use io_autotune_search::history::Role;
+use io_autotune_search::history::{Phase, Role};
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Outcome, finish, grid, started};
-use crate::{Outlook, ProofSettings, Rule, Tested};
+use crate::{Outlook, ProofSettings, Rule, Steering, Tested};
 
 /// Goes on with a study of which the first parameter's highest value takes half, as long as `is`
 /// says so of the next run and the number of runs; at most 200 runs.
