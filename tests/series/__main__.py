@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where roots are kept")
     parser.add_argument("--clusters", type=int, default=3, help="clusters side by side")
     parser.add_argument("--fresh", action="store_true", help="make roots anew, of today's packages")
+    parser.add_argument("--again", action="store_true", help="only what failed in a cell, alone")
     parser.add_argument("--shell", action="store_true", help="a shell in the root instead of tests")
     parser.add_argument("tests", nargs="*", help="as pytest takes them, instead of a cell's own")
     options = parser.parse_args()
@@ -67,7 +68,8 @@ def _run_suites(suites: Sequence[Suite], options: argparse.Namespace) -> int:
         for cell in cells:
             print(f"== {suite.name}, Slurm {suite.slurm}: {cell.name}", flush=True)
             ran.add((suite.name, cell.name))
-            if not (compiled and _run(suite, root, cell, options)):
+            run = _run_again if options.again else _run
+            if not (compiled and run(suite, root, cell, options)):
                 since = page.since(before.get((suite.name, cell.name)), page.versions(root))
                 failed.append(f"{suite.name}: {cell.name}{since}")
     # A few tests are not what a cell gives.
@@ -149,6 +151,26 @@ def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> b
             lambda module: _pytest(suite, root, cell, [module], Path(module).stem, options), modules
         )
         return all(list(results))
+
+
+def _run_again(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> bool:
+    """Run what failed in a cell once more, a module at a time, and return whether all passed.
+
+    A busy machine is late for tests that wait for nothing longer than a user would.
+    """
+    found = page.read(suite, cell, _results(suite, cell))
+    if found is None or found.versions != page.versions(root):
+        print(f"series: {suite.name}, {cell.name} did not run with these packages", file=sys.stderr)
+        return False
+    modules: dict[str, list[str]] = {}
+    for name in found.failures:
+        module, _, test = name.partition("::")
+        modules.setdefault(module, []).append(f"tests/cluster/{module}.py::{test}")
+    passed = [
+        _pytest(suite, root, cell, tests, f"{module}.again", options)
+        for module, tests in modules.items()
+    ]
+    return all(passed)
 
 
 def _pytest(

@@ -70,6 +70,8 @@ class Result:
     """Of what ``PACKAGES`` has, with which it ran; empty where that was not recorded."""
     tests: tuple[str, ...] = ()
     """The test functions that it had, those skipped included; empty where that was not recorded."""
+    alone: tuple[str, ...] = ()
+    """The tests that failed beside others, and passed when they were run again without them."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -92,8 +94,17 @@ def read(suite: Suite, cell: Cell, directory: Path) -> Result | None:
     versions = directory / VERSIONS
     if not files:
         return None
-    cases = [case for file in files for case in ET.parse(file).getroot().iter("testcase")]
-    failed = [_name(case) for case in cases if _has(case, "failure") or _has(case, "error")]
+    by_name: dict[str, list[ET.Element]] = {}
+    failed_once: set[str] = set()
+    for file in sorted(files, key=lambda file: file.stat().st_mtime):
+        of_file: dict[str, list[ET.Element]] = {}
+        for case in ET.parse(file).getroot().iter("testcase"):
+            of_file.setdefault(_name(case), []).append(case)
+        failed_once.update(name for name, its in of_file.items() if any(map(_failed, its)))
+        # What was run again counts as it came out then.
+        by_name.update(of_file)
+    cases = [case for its in by_name.values() for case in its]
+    failed = [_name(case) for case in cases if _failed(case)]
     skipped = [
         f"`{_name(case).split('::')[0]}`: {found.get('message', '')}"
         for case in cases
@@ -109,7 +120,8 @@ def read(suite: Suite, cell: Cell, directory: Path) -> Result | None:
         reasons=tuple(sorted(set(skipped))),
         at=datetime.fromtimestamp(files[0].stat().st_mtime, UTC).strftime("%Y-%m-%d"),
         versions=json.loads(versions.read_text(encoding="utf-8")) if versions.exists() else {},
-        tests=tuple(sorted({_name(case).split("[")[0] for case in cases})),
+        tests=tuple(sorted({name.split("[")[0] for name in by_name})),
+        alone=tuple(sorted(failed_once - set(failed))),
     )
 
 
@@ -124,6 +136,7 @@ def load(text: str) -> Kept:
                 "failures": tuple(one["failures"]),
                 "reasons": tuple(one["reasons"]),
                 "tests": lists[one["tests"]],
+                "alone": tuple(one["alone"]),
             }
         )
         for one in read_back["results"]
@@ -190,8 +203,8 @@ def _name(case: ET.Element) -> str:
     return f"{module}::{case.get('name')}"
 
 
-def _has(case: ET.Element, what: str) -> bool:
-    return case.find(what) is not None
+def _failed(case: ET.Element) -> bool:
+    return any(case.find(what) is not None for what in ("failure", "error"))
 
 
 def versions(root: Path) -> dict[str, str]:
@@ -259,6 +272,18 @@ def _table(results: Sequence[Result]) -> Iterator[str]:
     yield ""
 
 
+def _alone(results: Sequence[Result]) -> Iterator[str]:
+    if not any(each.alone for each in results):
+        return
+    yield ""
+    yield "## What passed only when it was run again"
+    yield ""
+    yield "These failed beside other clusters, and passed alone (`SERIES_ARGS=--again`):"
+    yield ""
+    for each in results:
+        yield from (f"- {_series(each)}, {each.cell}: `{name}`" for name in each.alone)
+
+
 def _not_run(kept: Kept) -> Iterator[str]:
     yield ""
     yield "## What was not run"
@@ -295,6 +320,7 @@ def _notes(results: Sequence[Result]) -> Iterator[str]:
             yield f"- {_series(each)}, {each.cell}: {len(names)} tests"
     if not any(each.failed for each in results):
         yield "Nothing."
+    yield from _alone(results)
     yield ""
     yield "## What was skipped"
     yield ""

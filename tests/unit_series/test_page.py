@@ -129,6 +129,27 @@ def test_what_pytest_wrote_is_counted(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_run_again_counts_as_it_came_out_then(tmp_path: Path) -> None:
+    failed = '<testcase classname="tests.cluster.test_x" name="{}"><failure/></testcase>'
+    passed = '<testcase classname="tests.cluster.test_x" name="{}"/>'
+    first = "".join(failed.format(f"test_{n}") for n in (1, 2)) + passed.format("test_3")
+    for day, (name, cases) in enumerate(
+        {
+            "z": first,
+            "test_x.again": passed.format("test_1") + failed.format("test_2"),
+        }.items()
+    ):
+        file = tmp_path / f"{name}.xml"
+        file.write_text(f"<testsuites>{cases}</testsuites>", encoding="utf-8")
+        os.utime(file, (NOVEMBER + day, NOVEMBER + day))
+    found = page.read(SUITE, SUITE.cells()[0], tmp_path)
+    assert found is not None
+    assert (found.passed, found.failed) == (2, 1)
+    assert (found.failures, found.alone) == (("test_x::test_2",), ("test_x::test_1",))
+    text = page.render(Kept((found,)))
+    assert f"passed alone (`SERIES_ARGS=--again`):\n\n- {SUITE.slurm}, {PLAIN}: `test_x::" in text
+
+
 def test_the_functions_of_the_suite_are_read_without_importing_it(tmp_path: Path) -> None:
     plain = """
 import not_there, pytest
