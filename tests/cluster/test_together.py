@@ -61,7 +61,7 @@ def test_both_are_in_force_in_the_job_and_undone_after_it(site: Site, before: li
     # In the other order it is the same study.
     option = asked(app, "accelerator=page-cache+romio")
     job = site.sbatch(body, option, "--exclusive", "--ntasks=2")
-    assert f"application {app}, accelerator page-cache+romio: pinned" in job.said()[0]
+    assert f"application {app}, accelerator page-cache+romio: the pinned values" in job.said()[0]
     run = site.counted(job)
     assert run["study_id"] == study["study_id"]
     assert run["applied"]["kind"] == "parametrization"
