@@ -40,12 +40,10 @@ value = "{destagers}"
 
 PROGRAM = """#!/bin/bash
 # What a site's would do on the nodes: a directory stands for the buffer.
-said=$*
-[ "$1" != start ] || said+=$'\\n'$(sed 's/^/  /' "$5")
-# At once: a job's lines stay together.
-printf '%s\\n' "$said" >> {log}
+printf '%s\\n' "$1" >> {log}.$2
 case $1 in
     start)
+        cat "$5" >> {log}.$2
         [ ! -e {gate} ] || cat {gate} > {log}.opened
         mkdir -p {buffers}/$2
         ;;
@@ -139,14 +137,9 @@ def _open_for_good(gate: Path) -> None:
 
 def _log(site: Site, job: Job) -> list[str]:
     """Return what the program was called with for a job, and the directives of its starts."""
-    path = site.paths.scratch / "buffers.log"
-    found, ours = [], False
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        if not line.startswith("  "):
-            ours = line.split()[1] == str(job.job_id)
-        if ours:
-            found.append(line if line.startswith("  ") else line.split()[0])
-    return [line.strip() for line in found]
+    # A file for each: the tasks of an array start side by side.
+    path = site.paths.scratch / f"buffers.log.{job.job_id}"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def _whole_log(site: Site, job: Job) -> list[str]:
