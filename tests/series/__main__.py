@@ -166,8 +166,10 @@ def _run_again(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace
     for name in found.failures:
         module, _, test = name.partition("::")
         modules.setdefault(module, []).append(f"tests/cluster/{module}.py::{test}")
+    # What an earlier time gave stays beside it.
+    times = len(list(_results(suite, cell).glob("*.again-*.xml")))
     passed = [
-        _pytest(suite, root, cell, tests, f"{module}.again", options)
+        _pytest(suite, root, cell, tests, f"{module}.again-{times}", options)
         for module, tests in modules.items()
     ]
     return all(passed)

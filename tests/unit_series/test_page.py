@@ -136,7 +136,7 @@ def test_what_is_run_again_counts_as_it_came_out_then(tmp_path: Path) -> None:
     for day, (name, cases) in enumerate(
         {
             "z": first,
-            "test_x.again": passed.format("test_1") + failed.format("test_2"),
+            "test_x.again-0": passed.format("test_1") + failed.format("test_2"),
         }.items()
     ):
         file = tmp_path / f"{name}.xml"
