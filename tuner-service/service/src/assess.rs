@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::apart::{Apart, Work};
-use crate::decide::{restricted_to_own, standing};
+use crate::decide::{restricted_to_own, standing_of};
 
 /// Assesses studies whose verdicts are older than evidence. One that cannot be assessed is set apart.
 pub(crate) async fn overdue(
@@ -214,7 +214,9 @@ fn assessment(
     let cleaned = epoch.cleaned_estimates(restricted.history());
     Assessment {
         epoch: state.epoch,
-        standing: Some(standing(state, settings, gain.outlook())),
+        // Of a study that hears others a reader looks at their runs too, as they are by then.
+        standing: (state.siblings.is_empty())
+            .then(|| standing_of(&epoch, restricted.history(), restricted.history())),
         gain,
         effects,
         findings: epoch.findings(restricted.history(), facts),

@@ -177,17 +177,6 @@ pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
     state.effects.ineffective().map(|(one, _)| one).collect()
 }
 
-/// Where a study stands after its latest verdict, whose outlook this is. What other studies of the
-/// accelerator have learnt is asked of no verdict.
-pub(crate) fn standing(state: &StudyState, settings: &Settings, outlook: Outlook) -> Standing {
-    let (restricted, own) = (restricted(state), restricted_to_own(state));
-    let surrogates = SurrogateCache::default();
-    let epoch = Epoch::restricted(&restricted, settings, state.seed)
-        .with_outlook(outlook)
-        .with_cache(&surrogates);
-    standing_of(&epoch, restricted.history(), own.history())
-}
-
 /// Where a study stands; `own` are its own runs among those of its history.
 pub(crate) fn standing_of(epoch: &Epoch<'_>, history: &History, own: &History) -> Standing {
     let steering = Steering::default();

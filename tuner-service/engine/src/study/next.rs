@@ -21,12 +21,7 @@ pub fn next(
     steering: &Steering,
     gain: Option<&Gain>,
 ) -> Next {
-    let facts = Facts {
-        progress: standing.progress.clone(),
-        in_flight: InFlight::of(space, pending),
-        steering,
-    };
-    let reader = Reader { standing, facts };
+    let reader = Reader::new(standing, space, pending, steering);
     let rule = reader.rule();
     let told = reader.told(rule, gain);
     Next {
@@ -42,12 +37,7 @@ pub fn next(
 #[must_use]
 pub fn phase(standing: &Standing, space: &Space, pending: &[Pending]) -> Phase {
     let steering = Steering::default();
-    let facts = Facts {
-        progress: standing.progress.clone(),
-        in_flight: InFlight::of(space, pending),
-        steering: &steering,
-    };
-    Reader { standing, facts }.step().1
+    Reader::new(standing, space, pending, &steering).step().1
 }
 
 struct Reader<'a> {
@@ -62,7 +52,21 @@ struct Told {
     runs: Option<u64>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(
+        standing: &'a Standing,
+        space: &Space,
+        pending: &[Pending],
+        steering: &'a Steering,
+    ) -> Self {
+        let facts = Facts {
+            progress: standing.progress.clone(),
+            in_flight: InFlight::of(space, pending),
+            steering,
+        };
+        Reader { standing, facts }
+    }
+
     fn rule(&self) -> Rule {
         let found = RULES.iter().find(|row| self.holds(row));
         found.map_or(Rule::Concluded, |row| row.rule)
@@ -78,11 +82,11 @@ impl Reader<'_> {
     }
 
     fn holds(&self, row: &Row) -> bool {
-        let (step, phase) = self.step();
         self.applies(row)
             && match row.kind {
-                Kind::InsteadOfSearching => phase != Phase::Settled,
+                Kind::InsteadOfSearching => self.step().1 != Phase::Settled,
                 Kind::InsteadOfExploring => {
+                    let (step, _) = self.step();
                     step.explores() && (step != self.standing.search || self.standing.explores)
                 }
                 Kind::Instead | Kind::Step(_) => true,

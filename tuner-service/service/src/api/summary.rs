@@ -76,8 +76,7 @@ async fn study_of(
     let assessment = assess::of(&service.store, &service.settings, state).await?;
     // What others learnt changes where a study stands between its verdicts.
     let alone = state.siblings.is_empty() && sources.is_empty();
-    let kept = assessment.standing.as_ref();
-    let kept = kept.filter(|kept| alone || kept.progress.settled).cloned();
+    let kept = assessment.standing.clone().filter(|_| alone);
     let standing = kept.unwrap_or_else(|| {
         let own = restricted_to_own(state);
         standing_of(&epoch, history, own.history())
