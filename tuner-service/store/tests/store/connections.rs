@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{Audit, Store, StoreError, StoreOptions, StudyState};
+use io_autotune_store::{Audit, Directive, Scope, Store, StoreError, StoreOptions, StudyState};
 use io_autotune_test_database::Relay;
 use tokio::task::JoinSet;
 
@@ -352,26 +352,35 @@ async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     Report::of(1).deliver(&store).await.unwrap();
 }
 
-/// Attack (service): The database's server takes no more writes from a session that was in use a moment ago,
-/// as after a promotion elsewhere.
+/// Attack (service): The database's server takes no more writes from a session that is in use, as after a
+/// promotion elsewhere.
 /// Outcome: The request that met it may be repeated at once, and by then another session was looked for.
 #[tokio::test]
 async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
     let database = Database::new().await;
     let store = database.store(1);
+    let start = Start::of(1);
+    let audit = Audit::unbounded(0, "a test");
+    store
+        .order(&Scope::default(), &Directive::Freeze, None, audit)
+        .await
+        .unwrap();
+    let state = store.state_of(&start.study, &start.space).await.unwrap();
+    // A start reads the orders before it writes its run. Reading them makes the session read-only from then on.
     database
         .execute(
-            "create function turn() returns trigger language plpgsql as
-             $$ begin perform set_config('default_transaction_read_only', 'on', false); return null; end $$;
-             create trigger turn after insert on nonces execute function turn()",
+            "create function turned() returns boolean volatile language sql as
+             $$ select set_config('default_transaction_read_only', 'on', false) is not null $$;
+             do $$ declare orders text := rtrim(pg_get_viewdef('orders_in_force'::regclass), ';'); begin
+                 execute 'create or replace view orders_in_force as
+                          select * from (' || orders || ') as in_force where turned()';
+             end $$",
         )
         .await;
-    let read = async |digit: &str| store.is_first_reading(&digit.repeat(32)).await;
-    assert!(read("0").await.unwrap());
-    database.execute("drop function turn cascade").await;
-    let refused = read("1").await.unwrap_err();
-    assert!(refused.is_transient(), "{refused}");
-    assert!(read("1").await.unwrap());
+    let refused = start.try_unlocked(&store, &state).await.unwrap_err();
+    assert!(refused.is_outage(), "{refused}");
+    assert!(refused.to_string().contains("takes no writes"), "{refused}");
+    assert!(store.is_first_reading(&"0".repeat(32)).await.unwrap());
 }
 
 /// What is removed of history may take longer than other statements, and is waited for.

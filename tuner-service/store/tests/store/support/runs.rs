@@ -138,13 +138,8 @@ impl Start {
         }
     }
 
-    /// Asks the store.
-    pub(crate) async fn ask(
-        &self,
-        store: &Store,
-        mut decide: impl FnMut(&StudyState) -> Decision,
-    ) -> Result<StartedRun, StoreError> {
-        let new = NewRun {
+    fn new(&self) -> NewRun<'_> {
+        NewRun {
             job: &self.job,
             sluid: self.sluid.as_ref(),
             node: "n1",
@@ -153,7 +148,27 @@ impl Start {
             request: self.request.clone(),
             space: &self.space,
             began_at: self.began_at,
-        };
+        }
+    }
+
+    /// Asks the store once, without the study's lock, and launches under the default.
+    pub(crate) async fn try_unlocked(
+        &self,
+        store: &Store,
+        state: &StudyState,
+    ) -> Result<StartedRun, StoreError> {
+        let default = self.space.default();
+        let decide = |_: &StudyState| decision(Phase::Baseline, Role::Baseline, default.clone());
+        store.start_unlocked(&self.new(), state, decide).await
+    }
+
+    /// Asks the store.
+    pub(crate) async fn ask(
+        &self,
+        store: &Store,
+        mut decide: impl FnMut(&StudyState) -> Decision,
+    ) -> Result<StartedRun, StoreError> {
+        let new = self.new();
         match self.lock {
             Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
             Lock::None => {
