@@ -422,8 +422,8 @@ sqlx: ## Renew the committed descriptions of the store's queries
 promises: ## Renew docs/attacks.md and docs/never.md from the markers on the tests
 	python3 tests/promises.py
 
-rules: ## Renew the table of rules in docs/engine.md
-	cargo run --release --locked -p io-autotune-engine --example rules -- docs/engine.md
+rules: ## Renew the tables of docs/engine.md and docs/run.md that lists in the code are the source of
+	cargo run --release --locked -p io-autotune-engine --example rules -- docs
 
 openapi: build ## Renew docs/openapi.json
 	$(STAGE)/bin/io-autotuned --print-openapi > docs/openapi.json

@@ -28,7 +28,7 @@ def test_an_export_says_on_stderr_what_it_wrote_and_to_a_file_writes_the_same(
     run = served.run(ALICE, app)
     printed = served.tuner(ALICE, "export", app)
     assert (printed.returncode, printed.stderr) == (0, "io-autotune: exported 1 study\n")
-    assert '"version":1' in lines(printed.stdout)[0]
+    assert '"version":2' in lines(printed.stdout)[0]
     file = shared / "study.jsonl"
     done = served.tuner(ROOT, "export", str(run["study_id"]), "--output", str(file))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", printed.stderr)
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_export_is_refused_and_leaves_nothing(
     file = shared / "broken.jsonl"
     for broken, status, said in (
         (text[: len(text) // 2], 4, "line "),
-        (text.replace('"version":1', '"version":9'), 4, "upgrade the service"),
+        (text.replace('"version":2', '"version":9'), 4, "upgrade the service"),
         (text.rsplit("\n", 2)[0], 4, "it ends before its end"),
         ("", 2, "is empty"),
     ):

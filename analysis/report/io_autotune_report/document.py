@@ -303,6 +303,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class NotCounted:
+    """Runs that were judged in the range and do not count, for one reason."""
+
+    because: str | None
+    """A reason of docs/run.md; ``None`` where a service before 0.4 judged."""
+    runs: int
+    studies: int
+
+
+@dataclass(frozen=True)
 class Change:
     """What is different from the night before."""
 
@@ -338,6 +348,8 @@ class Report:
     changes: list[Change]
     history: list[tuple[str, float]]
     """Night, node-hours saved in total up to it."""
+    not_counted: list[NotCounted] = field(default_factory=list)
+    """The most frequent reason first."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from io_autotune_report.document import (
     Measured,
     Night,
     NodeHours,
+    NotCounted,
     Noise,
     Parameter,
     Report,
@@ -107,6 +108,9 @@ def report(seed: int = 7, studies: int = len(_PLANS)) -> Report:
         findings=_findings(made),
         changes=_changes(made),
         history=_history(random, saved),
+        not_counted=[
+            NotCounted("cancelled", 41, 9), NotCounted("failed", 12, 4), NotCounted("resized", 1, 1),
+        ],
     )  # fmt: skip
 
 

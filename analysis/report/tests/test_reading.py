@@ -253,6 +253,36 @@ def test_a_judgement_that_commits_late_is_not_lost(
     same(report, database, tmp_path)
 
 
+def test_runs_that_do_not_count_are_summed_up_by_why(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    with psycopg.connect(database) as connection:
+        judged = connection.execute(
+            "with picked as (select id, epoch_id, judged_ordinal,"
+            " row_number() over (order by judged_at desc, id desc) as n from runs),"
+            " lost as (update runs r set state = 'not_counted' from picked p"
+            " where p.id = r.id and p.n <= 6)"
+            " update judgements j set not_counted_because ="
+            " case when p.n <= 3 then 'cancelled' when p.n <= 5 then 'resized' end"
+            " from picked p where p.n <= 6 and j.run_id = p.id and j.ordinal = p.judged_ordinal"
+            " returning p.n, j.judged_at, p.epoch_id"
+        ).fetchall()
+        first, last = (find(at for _, at, _ in judged) for find in (min, max))
+        summed = reading_database.not_counted(connection, first, last + timedelta(seconds=1))
+        found = {each.because: each for each in summed}
+        assert {"cancelled": 3, "resized": 2}.items() <= {
+            because: each.runs for because, each in found.items() if because is not None
+        }.items()
+        epochs = {epoch for n, _, epoch in judged if n <= 3}
+        assert found["cancelled"].studies == len(epochs)
+        assert None in found
+        assert [each.runs for each in summed] == sorted(
+            (each.runs for each in summed), reverse=True
+        )
+        assert reading_database.not_counted(connection, first, first) == []
+
+
 def _report_and_die(url: str, directory: Path, chunks: int, at: str) -> None:
     """Evaluate in small chunks; after so many, die as one is read, or before a statement."""
     assembly.CHUNK = SMALL_CHUNK

@@ -2,8 +2,10 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
+use io_autotune_model::NotCountedBecause;
 use io_autotune_protocol::{OrderScope, ReportFileName, RunState, is_name};
 use io_autotune_simulation::MethodSpec;
 use io_autotune_simulation::metrics::weight;
@@ -575,6 +577,15 @@ pub(crate) struct History {
     /// Only runs in this state.
     #[arg(short, long, value_enum)]
     pub(crate) state: Option<State>,
+    /// Only runs that do not count, for this reason.
+    #[arg(
+        long,
+        value_name = "WHY",
+        conflicts_with = "state",
+        value_parser = PossibleValuesParser::new(NotCountedBecause::ALL.iter().map(|why| why.as_str()))
+            .try_map(|why| why.parse::<NotCountedBecause>())
+    )]
+    pub(crate) not_counted: Option<NotCountedBecause>,
     /// Only those that started then or later: 2026-11-24, 2026-11-24T08:30, today, now-2days.
     #[arg(short = 'S', long, value_name = "TIME", value_parser = moment)]
     pub(crate) starttime: Option<Timestamp>,

@@ -14,7 +14,7 @@ const fn field(name: &'static str, right: bool, least: Option<usize>) -> Field {
 }
 
 /// The columns of `history`.
-pub(crate) const RUN_FIELDS: [Field; 26] = [
+pub(crate) const RUN_FIELDS: [Field; 27] = [
     field("JobID", false, None),
     field("Restarts", true, None),
     field("Application", false, Some(8)),
@@ -32,6 +32,7 @@ pub(crate) const RUN_FIELDS: [Field; 26] = [
     field("State", false, Some(8)),
     field("Elapsed", true, None),
     field("Counts", false, None),
+    field("Because", false, Some(12)),
     field("Why", false, Some(12)),
     field("Change", false, Some(10)),
     field("Given", false, Some(10)),

@@ -361,6 +361,7 @@ async fn history(
     let wanted = RunsOf {
         of: asked.of.clone(),
         state: asked.state.map(Into::into),
+        not_counted: asked.not_counted,
         since: asked.starttime,
         until: asked.endtime,
         limit: asked.limit,

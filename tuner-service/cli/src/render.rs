@@ -418,6 +418,7 @@ mod tests {
             reason: Some("child".to_owned()),
             state,
             verdict: Some("its time limit ended it".to_owned()),
+            not_counted_because: None,
             outcome: Some("TIMEOUT".to_owned()),
             applied: None,
             elapsed: Some(60.0),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use io_autotune_catalogue::RulesError;
-use io_autotune_model::AuditLine;
+use io_autotune_model::{AuditLine, NotCountedBecause};
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
@@ -91,6 +91,8 @@ pub(crate) enum CliError {
 pub(crate) struct RunsOf {
     pub(crate) of: StudiesOf,
     pub(crate) state: Option<RunState>,
+    /// Those that do not count for this reason.
+    pub(crate) not_counted: Option<NotCountedBecause>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
     /// The newest so many.
@@ -182,6 +184,10 @@ impl Service {
         let query = self
             .query_of(&wanted.of)
             .with("state", wanted.state.map(RunState::as_str))
+            .with(
+                "not_counted_because",
+                wanted.not_counted.map(NotCountedBecause::as_str),
+            )
             .with("since", wanted.since)
             .with("until", wanted.until);
         // Each page is oldest first.

@@ -9,6 +9,7 @@ pub mod drift;
 pub mod history;
 pub mod measure;
 pub mod mixture;
+pub mod not_counted;
 pub mod objective;
 pub mod overridden;
 pub mod reason;
@@ -32,6 +33,7 @@ pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
 pub use measure::{LARGEST_MEASURE, Measure, OTHERS_RATIO, SMALLEST_REPORTED};
 pub use mixture::Mixture;
+pub use not_counted::NotCountedBecause;
 pub use objective::{
     ELAPSED_BESIDE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Objective, ObjectiveError,
     REPORTED, is_of_the_longest_node, is_reported_name,

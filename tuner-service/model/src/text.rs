@@ -56,6 +56,19 @@ pub(crate) fn different(
     }
 }
 
+const TABLE_BEGINS: &str = "<!-- The table is written by `make rules`. -->";
+const TABLE_ENDS: &str = "<!-- End of the table. -->";
+
+/// A page of Markdown with this table between its marks; none if it has no marks.
+#[must_use]
+pub fn with_table(page: &str, table: &str) -> Option<String> {
+    let (before, rest) = page.split_once(TABLE_BEGINS)?;
+    let (_, after) = rest.split_once(TABLE_ENDS)?;
+    Some(format!(
+        "{before}{TABLE_BEGINS}\n{table}{TABLE_ENDS}{after}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,16 +14,52 @@ pub fn is_hostlist(text: &str) -> bool {
 /// part names none.
 #[must_use]
 pub fn has_host(expression: &str, host: &str) -> bool {
+    !host.is_empty() && parts(expression).any(|part| names(part, host))
+}
+
+/// How many hosts a hostlist names: 4 for `n[1-3],m2`; `None` if it is malformed.
+#[must_use]
+pub fn count_hosts(expression: &str) -> Option<u64> {
+    parts(expression).try_fold(0_u64, |sum, part| sum.checked_add(count_of(part)?))
+}
+
+/// The hosts of one part are those of each pair of brackets by those of the others.
+fn count_of(part: &str) -> Option<u64> {
+    if part.is_empty() {
+        return None;
+    }
+    let mut hosts = 1_u64;
+    let mut rest = part;
+    while let Some((before, inside)) = rest.split_once('[') {
+        let (ranges, after) = inside.split_once(']')?;
+        let count = |range: &str| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+            last.checked_sub(first)?.checked_add(1)
+        };
+        let here = ranges
+            .split(',')
+            .try_fold(0_u64, |sum, range| sum.checked_add(count(range)?))?;
+        hosts = hosts.checked_mul(here)?;
+        if before.contains(']') {
+            return None;
+        }
+        rest = after;
+    }
+    (!rest.contains(']')).then_some(hosts)
+}
+
+/// What stands between the commas of a hostlist.
+fn parts(expression: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
-    let between = |character: char| {
+    expression.split(move |character: char| {
         match character {
             '[' => depth += 1,
             ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
         character == ',' && depth == 0
-    };
-    !host.is_empty() && expression.split(between).any(|part| names(part, host))
+    })
 }
 
 fn names(part: &str, host: &str) -> bool {
@@ -105,6 +141,26 @@ mod tests {
             ("n[x]", None),
         ] {
             assert_eq!(first_host(expression).as_deref(), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_counted() {
+        for (expression, expected) in [
+            ("n1", Some(1)),
+            ("n1,n2", Some(2)),
+            ("n[1-3,7],m2", Some(5)),
+            ("n[08-10]", Some(3)),
+            ("r[0-1]n[2-3]-ib,x", Some(5)),
+            ("", None),
+            ("n1,", None),
+            ("n[1-2", None),
+            ("n1-2]", None),
+            ("n[x]", None),
+            ("n[3-1]", None),
+            ("n[0-18446744073709551615]", None),
+        ] {
+            assert_eq!(count_hosts(expression), expected, "{expression}");
         }
     }
 

@@ -35,7 +35,7 @@ pub use confined::confine;
 pub use export::{export_end, export_header};
 pub use io_autotune_model::Outcome;
 
-pub use hostlist::{first_host, has_host, is_hostlist};
+pub use hostlist::{count_hosts, first_host, has_host, is_hostlist};
 pub use marks::{MARKS_BYTES, MARKS_VARIABLE, Mark, Marked, MpiIo, ReportedError, marked};
 pub use online::{
     DeliveredOnline, OnlineEntry, OnlineLever, OnlinePolicy, OnlineReason, OnlineRecord,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{
-    Assessment, Finding, Gain, JobName, Next, Objective, Outcome, Parametrization, Phase, Pin,
-    Removed, Role, Sluid, Space,
+    Assessment, Finding, Gain, JobName, Next, NotCountedBecause, Objective, Outcome,
+    Parametrization, Phase, Pin, Removed, Role, Sluid, Space,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -926,6 +926,10 @@ pub struct RunSummary {
     pub state: RunState,
     /// Why it counts or does not.
     pub verdict: Option<String>,
+    /// Why it does not count, of the list in docs/run.md. Null of other runs, and of runs that a service
+    /// before 0.4 judged.
+    #[serde(default)]
+    pub not_counted_because: Option<NotCountedBecause>,
     /// Slurm's job state at its end, such as `COMPLETED`.
     pub outcome: Option<String>,
     /// What was applied; like its role.

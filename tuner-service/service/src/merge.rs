@@ -29,6 +29,8 @@ pub(crate) struct MergedRun {
     /// What is certainly missing, in one sentence.
     pub(crate) missing: Option<String>,
     pub(crate) all_reported: bool,
+    /// How many nodes the job had when it began, as its nodes say.
+    pub(crate) nodes: Option<u32>,
     /// There may be unreported steps: not all nodes have reported, and there is no batch step.
     pub(crate) may_lack_steps: bool,
     pub(crate) has_batch_step: bool,
@@ -125,6 +127,7 @@ impl Reports {
             epilog: self.epilog(),
             missing: self.missing(),
             all_reported: !unheard,
+            nodes,
             may_lack_steps: unheard && batch.is_none(),
             has_batch_step: batch.is_some(),
             contradiction: self.too_many_nodes(),

@@ -15,7 +15,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use io_autotune_store::{Overview, StartedRun, Store, StoreError};
+use io_autotune_model::NotCountedBecause;
+use io_autotune_store::{Overview, StartedRun, Store, StoreError, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -64,6 +65,13 @@ struct Started {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Judged {
+    state: &'static str,
+    /// Why it does not count; empty if it does.
+    because: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Studies {
     phase: String,
     gain: String,
@@ -81,6 +89,7 @@ pub(crate) struct Metrics {
     requests: Family<Asked, Counter>,
     seconds: Family<Kind, Histogram, fn() -> Histogram>,
     started: Family<Started, Counter>,
+    judged: Family<Judged, Counter>,
     reloads: Family<Reloaded, Counter>,
     reload_refused: Gauge,
     database_up: Gauge,
@@ -111,6 +120,7 @@ impl Default for Metrics {
                 Histogram::new(exponential_buckets(0.001, 2.0, 14))
             }),
             started: Family::default(),
+            judged: Family::default(),
             reloads: Family::default(),
             reload_refused: Gauge::default(),
             database_up: Gauge::default(),
@@ -144,8 +154,13 @@ impl Metrics {
         );
         all.register(
             "starts",
-            "Runs started, by the phase of their study and their role",
+            "Runs started, by the phase of their study, their role and the rule that decided",
             self.started.clone(),
+        );
+        all.register(
+            "verdicts",
+            "Verdicts, first and revised ones, by the state that they give the run and why it does not count",
+            self.judged.clone(),
         );
         all.register(
             "reloads",
@@ -204,6 +219,15 @@ impl Metrics {
             rule: run.rule.map_or_else(String::new, |rule| rule.to_string()),
         };
         self.started.get_or_create(&labels).inc();
+    }
+
+    /// Counts a verdict that a run got, its first or another one.
+    pub(crate) fn count_verdict(&self, verdict: &Verdict) {
+        let labels = Judged {
+            state: verdict.state(),
+            because: verdict.because().map_or("", NotCountedBecause::as_str),
+        };
+        self.judged.get_or_create(&labels).inc();
     }
 
     /// Counts a reload of the configuration.

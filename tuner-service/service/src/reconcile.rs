@@ -18,6 +18,7 @@ use crate::apart::{Apart, Work};
 use crate::assess;
 use crate::decide::restricted;
 use crate::merge::{MergedRun, Reports};
+use crate::metrics::Metrics;
 use crate::retention::{Retention, RetentionConfig};
 use crate::slurm::{Answer, Cluster, Launch, Sources};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
@@ -113,6 +114,7 @@ impl Reconciliation {
         store: Store,
         cluster: Arc<Cluster>,
         apart: Arc<Apart>,
+        metrics: Arc<Metrics>,
         cleans: bool,
         reconciled: Reconciled,
     ) -> Self {
@@ -126,6 +128,7 @@ impl Reconciliation {
                 store,
                 cluster,
                 apart,
+                metrics,
                 cleans,
                 settings,
                 timeouts: config.timeouts(),
@@ -141,11 +144,13 @@ impl Reconciliation {
             store,
             cluster,
             apart,
+            metrics,
             cleans,
             ..
         } = &*self.reconciler;
         let (cluster, apart) = (Arc::clone(cluster), Arc::clone(apart));
-        Self::new(store.clone(), cluster, apart, *cleans, reconciled)
+        let metrics = Arc::clone(metrics);
+        Self::new(store.clone(), cluster, apart, metrics, *cleans, reconciled)
     }
 
     /// One round; `sweeping`: with what a sweep looks at. Logs what fails.
@@ -212,6 +217,7 @@ struct Reconciler {
     store: Store,
     cluster: Arc<Cluster>,
     apart: Arc<Apart>,
+    metrics: Arc<Metrics>,
     cleans: bool,
     settings: Settings,
     timeouts: Timeouts,
@@ -579,6 +585,7 @@ impl Reconciler {
                 }
                 Judged::Unchanged | Judged::Outdated => continue,
             }
+            self.metrics.count_verdict(verdict);
             changed.push(run_id);
         }
         if !changed.is_empty()

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use io_autotune_engine::Parametrization;
-use io_autotune_model::Objective;
-use io_autotune_protocol::{Applied, Note, Request, has_host};
-use io_autotune_store::{Failure, Verdict};
+use io_autotune_model::{NotCountedBecause, Objective};
+use io_autotune_protocol::{Applied, Note, Request, count_hosts, has_host};
+use io_autotune_store::Verdict;
 
 use crate::merge::MergedRun;
 
@@ -81,6 +81,9 @@ pub(crate) enum Next {
     Judge(Verdict),
 }
 
+/// Why a run does not count: which reason of the list, and the sentence with its particulars.
+type WhyNot = (NotCountedBecause, String);
+
 pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     if facts.outcome.is_some()
         && let Some(why) = contradiction(facts)
@@ -92,14 +95,19 @@ pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
         (Some("COMPLETED"), None) => wait_for_reports(
             facts.outcome_age,
             timeouts,
+            NotCountedBecause::NotReported,
             "Slurm says COMPLETED, and no node reported the run",
         ),
         (Some("TIMEOUT"), reported) => Next::Judge(cut_short(facts, reported.as_ref())),
-        (Some(word @ ("FAILED" | "OUT_OF_MEMORY")), _) => {
-            let out_of_memory = word == "OUT_OF_MEMORY";
-            Next::Judge(failed(facts, format!("Slurm says {word}"), out_of_memory))
+        (Some(word), _) => {
+            let because =
+                NotCountedBecause::of_state(word).unwrap_or(NotCountedBecause::EndedOtherwise);
+            let why = (because, format!("Slurm says {word}"));
+            Next::Judge(match because {
+                NotCountedBecause::Failed | NotCountedBecause::OutOfMemory => failed(facts, why),
+                _ => not_counted(why),
+            })
         }
-        (Some(word), _) => Next::Judge(not_counted(format!("Slurm says {word}"))),
         (None, Some(run)) => without_a_record(facts, run, timeouts),
         (None, None) => silent(facts, timeouts),
     }
@@ -112,47 +120,64 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if run.may_lack_steps && facts.reported_age < timeouts.release {
         return Next::Wait;
     }
-    if let Some(why) = says_nothing(facts) {
+    if let Err(why) = says_something(facts).and_then(|()| kept_its_size(facts, run)) {
         return Next::Judge(not_counted(why));
     }
     if run.wait_status != 0 {
         // Without a batch step a job ends as its user's shell does, whatever its steps did.
         let status = run.wait_status;
         let why = format!("Slurm says COMPLETED, but a step ended with wait status {status}");
-        return Next::Judge(failed(facts, why, false));
+        return Next::Judge(failed(facts, (NotCountedBecause::Failed, why)));
     }
     if facts.suspended {
-        return Next::Judge(not_counted("it was suspended for a while".into()));
+        let why = "it was suspended for a while".to_owned();
+        return Next::Judge(not_counted((NotCountedBecause::Suspended, why)));
     }
     Next::Judge(sample(facts, run, ""))
 }
 
 /// Why a run is nobody's: root of any node can start and report a run of any job.
-fn contradiction(facts: &Facts<'_>) -> Option<String> {
+fn contradiction(facts: &Facts<'_>) -> Option<WhyNot> {
     let node = facts.node;
     match (facts.owner, facts.node_list) {
-        (Some(owner), _) if owner != facts.uid => Some(format!(
-            "Slurm says that it is a job of uid {owner}, and {node} started it for uid {}",
-            facts.uid
-        )),
-        (_, Some(nodes)) if !has_host(nodes, node) => Some(format!(
-            "{node} started it, and Slurm says that it ran on {nodes}"
-        )),
-        _ => facts.reported.as_ref()?.contradiction.clone(),
+        (Some(owner), _) if owner != facts.uid => {
+            let why = format!(
+                "Slurm says that it is a job of uid {owner}, and {node} started it for uid {}",
+                facts.uid
+            );
+            Some((NotCountedBecause::OtherOwner, why))
+        }
+        (_, Some(nodes)) if !has_host(nodes, node) => {
+            let why = format!(
+                "{node} started it, and Slurm says that it ran on {nodes} when it ended: it gave up nodes meanwhile, or \
+                 {node} is not one of its nodes"
+            );
+            Some((NotCountedBecause::OtherNodes, why))
+        }
+        _ => {
+            let why = facts.reported.as_ref()?.contradiction.clone()?;
+            Some((NotCountedBecause::TooManyNodes, why))
+        }
     }
 }
 
 /// Waits for missing parts of steps. If all nodes have reported, one ran no prolog: give up.
 fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, timeouts: Timeouts) -> Next {
+    let because = NotCountedBecause::PartlyReported;
     if run.all_reported {
-        return Next::Judge(not_counted(missing.to_owned()));
+        return Next::Judge(not_counted((because, missing.to_owned())));
     }
-    wait_for_reports(facts.reported_age, timeouts, missing)
+    wait_for_reports(facts.reported_age, timeouts, because, missing)
 }
 
-fn wait_for_reports(waited: Duration, timeouts: Timeouts, missing: &str) -> Next {
+fn wait_for_reports(
+    waited: Duration,
+    timeouts: Timeouts,
+    because: NotCountedBecause,
+    missing: &str,
+) -> Next {
     if waited >= timeouts.report {
-        Next::Judge(not_counted(missing.to_owned()))
+        Next::Judge(not_counted((because, missing.to_owned())))
     } else if waited >= timeouts.release {
         Next::Release
     } else {
@@ -161,42 +186,48 @@ fn wait_for_reports(waited: Duration, timeouts: Timeouts, missing: &str) -> Next
 }
 
 fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
-    const WORD: &str = "Slurm says TIMEOUT";
-    let Some(run) = reported else {
-        return not_counted(format!(
-            "{WORD}, and no node has reported how long the run took"
-        ));
-    };
-    if let Some(why) = says_nothing(facts) {
-        return not_counted(format!("{WORD}; {why}"));
+    match lower_bound(facts, reported) {
+        Ok(verdict) => verdict,
+        Err((because, why)) => not_counted((because, format!("Slurm says TIMEOUT; {why}"))),
     }
+}
+
+fn lower_bound(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Result<Verdict, WhyNot> {
+    const WORD: &str = "Slurm says TIMEOUT";
+    let run = reported.ok_or_else(|| {
+        let why = "no node has reported how long the run took".to_owned();
+        (NotCountedBecause::NotReported, why)
+    })?;
+    says_something(facts)?;
+    kept_its_size(facts, run)?;
     if facts.suspended {
-        return not_counted(format!("{WORD}; it was suspended for a while"));
+        let why = "it was suspended for a while".to_owned();
+        return Err((NotCountedBecause::Suspended, why));
     }
     if let Some(missing) = &run.missing {
-        return not_counted(format!("{WORD}; {missing}"));
+        return Err((NotCountedBecause::PartlyReported, missing.clone()));
     }
-    let Some(elapsed) = run.elapsed else {
-        return not_counted(format!("{WORD}; no step was seen to start and end"));
-    };
+    let elapsed = run.elapsed.ok_or_else(no_step)?;
     if let Some(measure) = facts.objective.measure() {
         // There is no lower bound, but the job is lost all the same.
         let why = format!("{WORD}; of {measure}, the study's objective, nothing is known then");
-        return failed(facts, why, false);
+        return Ok(failed(facts, (NotCountedBecause::TimedOut, why)));
     }
-    match had(facts, &run.applied) {
-        Ok(parametrization) => Verdict::Censored {
-            parametrization,
-            why: format!("{WORD}: it would have taken longer than {elapsed:.3} s"),
-        },
-        Err(why) => not_counted(format!("{WORD}; {why}")),
-    }
+    Ok(Verdict::Censored {
+        parametrization: had(facts, &run.applied)?,
+        why: format!("{WORD}: it would have taken longer than {elapsed:.3} s"),
+    })
+}
+
+fn no_step() -> WhyNot {
+    let why = "no step was seen to start and end".to_owned();
+    (NotCountedBecause::NoStep, why)
 }
 
 /// A failure counts against what was applied; if unknown, against what it was launched with; against nothing
 /// if a node says that it applied what the run was not given.
-fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
-    let nameless = says_nothing(facts).is_some();
+fn failed(facts: &Facts<'_>, (because, why): WhyNot) -> Verdict {
+    let nameless = says_something(facts).is_err();
     let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
         _ if nameless => None,
         Some(Applied::User { .. }) => None,
@@ -208,11 +239,9 @@ fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
         | None => Some(facts.launched),
     };
     Verdict::NotCounted {
+        because,
         why,
-        failed: blamed.map(|parametrization| Failure {
-            parametrization: parametrization.clone(),
-            out_of_memory,
-        }),
+        failed: blamed.cloned(),
     }
 }
 
@@ -240,11 +269,14 @@ fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if let Some(missing) = &run.missing {
         return wait_for_parts(facts, run, missing, timeouts);
     }
-    if let Some(why) = says_nothing(facts) {
+    if let Err(why) = says_something(facts) {
         return Next::Judge(not_counted(why));
     }
     let verdict = match doubt(facts, run) {
-        Some(doubt) => not_counted(format!("Slurm's word could not be had, and {doubt}")),
+        Some(doubt) => {
+            let why = format!("Slurm's word could not be had, and {doubt}");
+            not_counted((NotCountedBecause::Unconfirmed, why))
+        }
         None => sample(facts, run, "; Slurm's word could not be had"),
     };
     Next::Judge(verdict)
@@ -289,57 +321,81 @@ fn silent(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
         Asked::Nobody | Asked::NoSource => timeouts.lost,
     };
     if facts.age >= timeout {
-        Next::Judge(not_counted("the job was never heard of again".into()))
+        let why = "the job was never heard of again".to_owned();
+        Next::Judge(not_counted((NotCountedBecause::Lost, why)))
     } else {
         Next::Wait
     }
 }
 
-/// Why a run cannot be attributed to an application, if so.
-fn says_nothing(facts: &Facts<'_>) -> Option<String> {
+/// Errs if a run cannot be attributed to an application.
+fn says_something(facts: &Facts<'_>) -> Result<(), WhyNot> {
     let nameless = facts
         .request
         .as_ref()
         .is_none_or(|request| request.note == Some(Note::MeaninglessName) || request.app.is_none());
-    nameless.then(|| "the job's name says nothing about the application".to_owned())
+    if nameless {
+        let why = "the job's name says nothing about the application".to_owned();
+        return Err((NotCountedBecause::NoName, why));
+    }
+    Ok(())
 }
 
-/// What was applied, or why the run does not count.
-fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, String> {
-    match applied {
-        Applied::Default if facts.directed => Err(
-            "the directives of its burst buffer were completed, or the user's own, or unknown, and no node was told"
-                .to_owned(),
-        ),
-        Applied::Default => Ok(facts.default.clone()),
-        Applied::Parametrization { parametrization } if parametrization == facts.launched => {
-            Ok(parametrization.clone())
+/// Errs if the job gave up nodes or got more while it ran: its elapsed is of neither size.
+fn kept_its_size(facts: &Facts<'_>, run: &MergedRun) -> Result<(), WhyNot> {
+    let ended_with = facts.node_list.and_then(count_hosts);
+    match (run.nodes, ended_with) {
+        (Some(began_with), Some(ended_with)) if u64::from(began_with) != ended_with => {
+            let why = format!(
+                "its size was changed while it ran: it began on {began_with} nodes, and Slurm says that it ended on \
+                 {ended_with}"
+            );
+            Err((NotCountedBecause::Resized, why))
         }
-        Applied::Parametrization { .. } => {
-            Err("a node reported a parametrization that the run was not given".to_owned())
-        }
-        Applied::User { variables } => Err(format!(
-            "the user's own {} was left alone",
-            variables.join(", ")
-        )),
-        Applied::Incomplete { detail } => Err(format!(
-            "the parametrization did not reach every step: {detail}"
-        )),
+        _ => Ok(()),
     }
 }
 
+/// What was applied, or why the run does not count.
+fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, WhyNot> {
+    Err(match applied {
+        Applied::Default if facts.directed => (
+            NotCountedBecause::UnknownDirectives,
+            "the directives of its burst buffer were completed, or the user's own, or unknown, and no node was told"
+                .to_owned(),
+        ),
+        Applied::Default => return Ok(facts.default.clone()),
+        Applied::Parametrization { parametrization } if parametrization == facts.launched => {
+            return Ok(parametrization.clone());
+        }
+        Applied::Parametrization { .. } => (
+            NotCountedBecause::GivenOtherwise,
+            "a node reported a parametrization that the run was not given".to_owned(),
+        ),
+        Applied::User { variables } => (
+            NotCountedBecause::OwnSettings,
+            format!("the user's own {} was left alone", variables.join(", ")),
+        ),
+        Applied::Incomplete { detail } => (
+            NotCountedBecause::Incomplete,
+            format!("the parametrization did not reach every step: {detail}"),
+        ),
+    })
+}
+
 fn sample(facts: &Facts<'_>, run: &MergedRun, remark: &str) -> Verdict {
-    let Some(elapsed) = run.elapsed else {
-        return not_counted("no step was seen to start and end".into());
-    };
+    completed_sample(facts, run, remark).unwrap_or_else(not_counted)
+}
+
+fn completed_sample(facts: &Facts<'_>, run: &MergedRun, remark: &str) -> Result<Verdict, WhyNot> {
+    let elapsed = run.elapsed.ok_or_else(no_step)?;
     let manner = match &run.applied {
         Applied::Default if facts.launched == facts.default => " with the default",
         Applied::Default => "; our answer came too late, so it counts for the default",
         _ => "",
     };
-    let Some(value) = facts.objective.value(elapsed, &run.measures) else {
-        return not_counted(unreported(facts.objective));
-    };
+    let value = facts.objective.value(elapsed, &run.measures);
+    let value = value.ok_or_else(|| unreported(facts.objective))?;
     let objective = match facts.objective {
         Objective::Elapsed => String::new(),
         other => format!(
@@ -349,13 +405,10 @@ fn sample(facts: &Facts<'_>, run: &MergedRun, remark: &str) -> Verdict {
             other.unit()
         ),
     };
-    match had(facts, &run.applied) {
-        Ok(parametrization) => Verdict::Counted {
-            parametrization,
-            why: format!("completed in {elapsed:.3} s{objective}{manner}{remark}"),
-        },
-        Err(why) => not_counted(why),
-    }
+    Ok(Verdict::Counted {
+        parametrization: had(facts, &run.applied)?,
+        why: format!("completed in {elapsed:.3} s{objective}{manner}{remark}"),
+    })
 }
 
 /// A number of any size to four digits.
@@ -372,16 +425,21 @@ fn shown(value: f64) -> String {
     }
 }
 
-fn unreported(objective: &Objective) -> String {
-    format!(
+fn unreported(objective: &Objective) -> WhyNot {
+    let why = format!(
         "the study's objective is {}, and the job has not told it: it needs {}",
         objective.words(),
         objective.in_job().unwrap_or_default()
-    )
+    );
+    (NotCountedBecause::NoObjective, why)
 }
 
-fn not_counted(why: String) -> Verdict {
-    Verdict::NotCounted { why, failed: None }
+fn not_counted((because, why): WhyNot) -> Verdict {
+    Verdict::NotCounted {
+        because,
+        why,
+        failed: None,
+    }
 }
 
 #[cfg(test)]
@@ -423,6 +481,7 @@ mod tests {
             }),
             missing: None,
             all_reported: true,
+            nodes: Some(2),
             may_lack_steps: false,
             has_batch_step: true,
             contradiction: None,
@@ -497,7 +556,7 @@ mod tests {
 
     fn blamed(facts: &Facts<'_>) -> Option<Parametrization> {
         match judged(facts) {
-            Verdict::NotCounted { failed, .. } => failed.map(|failure| failure.parametrization),
+            Verdict::NotCounted { failed, .. } => failed,
             other => panic!("{other:?}"),
         }
     }
@@ -550,11 +609,141 @@ mod tests {
         };
         for outcome in ["COMPLETED", "TIMEOUT", "FAILED", "CANCELLED"] {
             let told = next(&facts(Some(outcome), Some(forged())), TIMEOUTS);
-            let Next::Judge(Verdict::NotCounted { why, failed: None }) = told else {
+            let Next::Judge(Verdict::NotCounted {
+                why, failed: None, ..
+            }) = told
+            else {
                 panic!("{outcome}: {told:?}");
             };
             assert!(why.contains("reported a job of 1 nodes"), "{why}");
         }
+    }
+
+    /// The reason of the list that a run does not count for.
+    fn because(facts: &Facts<'_>) -> Option<NotCountedBecause> {
+        match next(facts, TIMEOUTS) {
+            Next::Judge(verdict) => verdict.because(),
+            other => panic!("it is judged: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_run_that_does_not_count_has_a_reason_of_the_list() {
+        use NotCountedBecause as Because;
+        let completed = |change: fn(&mut MergedRun)| {
+            let mut run = merged();
+            change(&mut run);
+            completed_with(run)
+        };
+        let changed = |change: fn(&mut Facts<'static>)| {
+            let mut facts = completed_with(merged());
+            change(&mut facts);
+            facts
+        };
+        let other = point(2);
+        let given = Applied::Parametrization {
+            parametrization: other,
+        };
+        let rate = Objective::named("rate", true).unwrap();
+        for (facts, expected) in [
+            (facts(Some("FAILED"), None), Because::Failed),
+            (completed(|run| run.wait_status = 256), Because::Failed),
+            (facts(Some("OUT_OF_MEMORY"), None), Because::OutOfMemory),
+            (facts(Some("CANCELLED"), None), Because::Cancelled),
+            (facts(Some("PREEMPTED"), None), Because::Preempted),
+            (facts(Some("NODE_FAIL"), None), Because::NodeFailed),
+            (facts(Some("DEADLINE"), None), Because::EndedOtherwise),
+            (changed(|facts| facts.suspended = true), Because::Suspended),
+            (completed(|run| run.nodes = Some(3)), Because::Resized),
+            (facts(Some("TIMEOUT"), None), Because::NotReported),
+            (
+                completed(|run| run.missing = Some("step 0".into())),
+                Because::PartlyReported,
+            ),
+            (completed(|run| run.elapsed = None), Because::NoStep),
+            (
+                changed(|facts| facts.request = Some("mode=tune".parse().unwrap())),
+                Because::NoName,
+            ),
+            (completed(|run| run.applied = user()), Because::OwnSettings),
+            (
+                completed(|run| run.applied = partial()),
+                Because::Incomplete,
+            ),
+            (completed_with(with(given)), Because::GivenOtherwise),
+            (
+                Facts {
+                    directed: true,
+                    ..completed_with(with(Applied::Default))
+                },
+                Because::UnknownDirectives,
+            ),
+            (changed(|facts| facts.node = "n3"), Because::OtherNodes),
+            (
+                changed(|facts| facts.owner = Some(2000)),
+                Because::OtherOwner,
+            ),
+            (
+                completed(|run| run.contradiction = Some("two".into())),
+                Because::TooManyNodes,
+            ),
+            (
+                Facts {
+                    age: Duration::from_secs(604_800),
+                    asked: Asked::Nobody,
+                    ..facts(None, None)
+                },
+                Because::Lost,
+            ),
+            (
+                Facts {
+                    asked: Asked::NoSource,
+                    ..facts(
+                        None,
+                        Some(MergedRun {
+                            epilog: None,
+                            ..merged()
+                        }),
+                    )
+                },
+                Because::Unconfirmed,
+            ),
+            (
+                Facts {
+                    objective: &rate,
+                    ..completed_with(merged())
+                },
+                Because::NoObjective,
+            ),
+            (
+                Facts {
+                    objective: &rate,
+                    ..facts(Some("TIMEOUT"), Some(merged()))
+                },
+                Because::TimedOut,
+            ),
+        ] {
+            assert_eq!(because(&facts), Some(expected), "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_a_job_whose_size_changed_counts_for_neither_size() {
+        for (ended_on, counts) in [("n[1-2]", true), ("n1", false), ("n[1-3]", false)] {
+            let told = |outcome| Facts {
+                node_list: Some(ended_on),
+                ..facts(Some(outcome), Some(merged()))
+            };
+            assert_eq!(counts_for(&told("COMPLETED")).is_some(), counts);
+            assert_eq!(is_bound(&told("TIMEOUT")), counts);
+            let expected = (!counts).then_some(NotCountedBecause::Resized);
+            assert_eq!(because(&told("COMPLETED")), expected);
+        }
+        let unreadable = Facts {
+            node_list: Some("n1,n[2"),
+            ..completed_with(merged())
+        };
+        assert!(counts_for(&unreadable).is_some(), "nothing is known");
     }
 
     #[test]
@@ -659,7 +848,10 @@ mod tests {
             }
         };
         let untold = judged(merged());
-        let Verdict::NotCounted { why, failed: None } = untold else {
+        let Verdict::NotCounted {
+            why, failed: None, ..
+        } = untold
+        else {
             panic!("it does not count: {untold:?}")
         };
         assert!(why.contains("objective is rate"), "{why}");

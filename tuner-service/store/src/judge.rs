@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use io_autotune_model::{
-    OTHERS_RATIO, Objective, ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally,
-    Tested,
+    NotCountedBecause, OTHERS_RATIO, Objective, ObservedValue, ParameterEffects, Parametrization,
+    Phase, Role, Tally, Tested,
 };
 use serde_json::{Value, json};
 use sqlx::types::Json;
@@ -39,24 +39,19 @@ pub enum Verdict {
     },
     /// It does not count.
     NotCounted {
+        /// Why, of the list.
+        because: NotCountedBecause,
         /// Why, in one sentence.
         why: String,
-        /// Set if the parametrization may have caused the job's failure.
-        failed: Option<Failure>,
+        /// What the run had, if it may have made the job fail.
+        failed: Option<Parametrization>,
     },
 }
 
-/// A failed run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
-    /// What the run had.
-    pub parametrization: Parametrization,
-    /// Whether the job ran out of memory.
-    pub out_of_memory: bool,
-}
-
 impl Verdict {
-    fn state(&self) -> &'static str {
+    /// The state that it gives its run: `counted`, `censored` or `not_counted`.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
         match self {
             Self::Counted { .. } => "counted",
             Self::Censored { .. } => "censored",
@@ -72,6 +67,15 @@ impl Verdict {
         }
     }
 
+    /// Why its run does not count, of the list.
+    #[must_use]
+    pub fn because(&self) -> Option<NotCountedBecause> {
+        match self {
+            Self::Counted { .. } | Self::Censored { .. } => None,
+            Self::NotCounted { because, .. } => Some(*because),
+        }
+    }
+
     /// The effect on the caches. `None`: the verdict needs an elapsed and there is none.
     fn effect(&self, elapsed: Option<f64>, measures: BTreeMap<String, f64>) -> Option<Effect> {
         match self {
@@ -82,11 +86,12 @@ impl Verdict {
                 parametrization, ..
             } => Some(Effect::Censored(parametrization.clone(), elapsed?)),
             Self::NotCounted {
-                failed: Some(failure),
+                because,
+                failed: Some(parametrization),
                 ..
-            } => Some(match failure.out_of_memory {
-                true => Effect::OutOfMemory(failure.parametrization.clone()),
-                false => Effect::Failure(failure.parametrization.clone()),
+            } => Some(match because {
+                NotCountedBecause::OutOfMemory => Effect::OutOfMemory(parametrization.clone()),
+                _ => Effect::Failure(parametrization.clone()),
             }),
             Self::NotCounted { failed: None, .. } => Some(Effect::Nothing),
         }
@@ -123,6 +128,7 @@ pub struct Judgement<'a> {
 struct Standing {
     effect: Effect,
     why: String,
+    because: Option<NotCountedBecause>,
 }
 
 struct Added {
@@ -223,6 +229,7 @@ impl Store {
                     StoreError::invariant(NAME, "a run without elapsed cannot count")
                 })?,
                 why: verdict.why().to_owned(),
+                because: verdict.because(),
             };
             judged.push(match standings.remove(&run_id) {
                 Some(standing) if standing == judgement => {
@@ -363,7 +370,7 @@ async fn standings(
     run_ids: &[i64],
 ) -> Result<HashMap<i64, Standing>, StoreError> {
     let rows = sqlx::query!(
-        r#"select distinct on (run_id) run_id, effect, elapsed, verdict,
+        r#"select distinct on (run_id) run_id, effect, elapsed, verdict, not_counted_because,
                   parametrization as "parametrization: Json<Parametrization>",
                   measures as "measures: Json<BTreeMap<String, f64>>"
            from judgements where run_id = any($1) order by run_id, ordinal desc"#,
@@ -385,6 +392,9 @@ async fn standings(
             let standing = Standing {
                 effect,
                 why: row.verdict,
+                because: row
+                    .not_counted_because
+                    .and_then(|because| because.parse().ok()),
             };
             Ok((row.run_id, standing))
         })
@@ -464,6 +474,7 @@ async fn add(
                 "elapsed": one.judgement.effect.elapsed(),
                 "measures": one.judgement.effect.measures(),
                 "verdict": one.judgement.why,
+                "not_counted_because": one.judgement.because,
             })
         })
         .collect();
@@ -471,10 +482,12 @@ async fn add(
         "with added as (
              select * from jsonb_to_recordset($2) as added(
                  ordinal bigint, run_id bigint, state text, effect text, parametrization jsonb,
-                 elapsed double precision, measures jsonb, verdict text)
+                 elapsed double precision, measures jsonb, verdict text, not_counted_because text)
          ), inserted as (
-             insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict)
-             select $1, ordinal, run_id, effect, parametrization, elapsed, measures, verdict from added
+             insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict,
+                                     not_counted_because)
+             select $1, ordinal, run_id, effect, parametrization, elapsed, measures, verdict, not_counted_because
+             from added
          )
          update runs set state = added.state, verdict = added.verdict, judged_at = now(),
                          judged_ordinal = added.ordinal, judged_changes = changes

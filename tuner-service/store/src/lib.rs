@@ -55,7 +55,7 @@ pub use epoch_state::EpochOpening;
 pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};
 pub use generation::StartedRun;
-pub use judge::{Failure, Judged, Judgement, Verdict};
+pub use judge::{Judged, Judgement, Verdict};
 pub use orders::{Directive, OrderChange, OrderRow, Ordered, Scope, Values, fitting};
 pub use outcome::{Claimed, Recorded, Source};
 pub use overview::Overview;

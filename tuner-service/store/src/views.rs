@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use io_autotune_model::{
-    JobName, OTHERS_RATIO, Objective, Parametrization, Phase, Pin, Role, Space,
+    JobName, NotCountedBecause, OTHERS_RATIO, Objective, Parametrization, Phase, Pin, Role, Space,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -94,6 +94,8 @@ pub struct RunFilter {
     pub job_id: Option<u32>,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: Option<String>,
+    /// Those that do not count for this reason.
+    pub not_counted_because: Option<NotCountedBecause>,
     /// Those that started at this time or later.
     pub since: Option<Timestamp>,
     /// Those that started before this time.
@@ -166,6 +168,8 @@ pub struct RunRow {
     pub state: String,
     /// Why it counts or not.
     pub verdict: Option<String>,
+    /// Why it does not count, of the list; `None` also where an earlier release judged.
+    pub not_counted_because: Option<NotCountedBecause>,
     /// Slurm's state at its end.
     pub outcome: Option<String>,
     /// What was applied, as stored.
@@ -286,8 +290,8 @@ impl Store {
                       case when $7 then r.suggestion else 'null' end as "suggestion!",
                       case when $7 then r.delivery else 'null' end as "delivery!",
                       r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
-                      r.measures || coalesce((select jsonb_strip_nulls(jsonb_build_object($18::text, j.measures -> $18::text))
-                          from judgements j where j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal), '{}') as "measures!: Json<BTreeMap<String, f64>>",
+                      r.measures || jsonb_strip_nulls(jsonb_build_object($18::text, j.measures -> $18::text)) as "measures!: Json<BTreeMap<String, f64>>",
+                      j.not_counted_because as "not_counted_because?",
                       (extract(epoch from r.started_at) * 1000000)::bigint as "started_at!",
                       (extract(epoch from r.finished_at) * 1000000)::bigint as finished_at
                from runs r
@@ -295,6 +299,7 @@ impl Store {
                join studies s on s.id = e.study_id
                join applications a on a.id = s.application_id
                left join study_accounts c on c.study_id = s.id
+               left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
                where ($12::bigint[] is null or (a.owner_uid = any($12) and (a.owner_uid = $1 or (c.cluster, a.owner_uid, c.account)
                           in (select * from unnest($13::text[], $14::bigint[], $15::text[])))))
                  and ($16::text is null or c.account = $16) and ($17::text is null or r.cluster = $17)
@@ -302,6 +307,7 @@ impl Store {
                  and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
                  and ($5::bigint is null or r.id < $5)
                  and ($8::text is null or s.accelerator = $8) and ($9::text is null or r.state = $9)
+                 and ($19::text is null or j.not_counted_because = $19)
                  and ($10::bigint is null or r.started_at >= to_timestamp($10::bigint / 1e6))
                  and ($11::bigint is null or r.started_at < to_timestamp($11::bigint / 1e6))
                order by r.id desc limit $6"#,
@@ -322,7 +328,8 @@ impl Store {
             &visible.accounts,
             filter.account,
             filter.cluster,
-            OTHERS_RATIO
+            OTHERS_RATIO,
+            filter.not_counted_because.map(NotCountedBecause::as_str)
         )
         .fetch_all(&self.pool)
         .await
@@ -369,6 +376,9 @@ impl Store {
                     delivery: row.delivery,
                     state: row.state,
                     verdict: row.verdict,
+                    not_counted_because: row
+                        .not_counted_because
+                        .and_then(|because| because.parse().ok()),
                     outcome: row.outcome,
                     applied: row.applied,
                     elapsed: row.elapsed,

@@ -26,7 +26,16 @@ from io_autotune_report.analyse import estimators
 from io_autotune_report.analyse.changes import changes
 from io_autotune_report.analyse.estimators.gain import FALSE_DISCOVERY_RATE
 from io_autotune_report.analyse.evaluation import Assessed, assessed, evaluate
-from io_autotune_report.document import SCHEMA, Finding, FindingKind, Gain, Group, Report, Study
+from io_autotune_report.document import (
+    SCHEMA,
+    Finding,
+    FindingKind,
+    Gain,
+    Group,
+    NotCounted,
+    Report,
+    Study,
+)
 from io_autotune_report.earlier import Earlier
 from io_autotune_report.frames import RUNS
 from io_autotune_report.load import State, assessment, database, measures, online, tables
@@ -78,6 +87,7 @@ def assemble(
         accounts = database.accounts(connection)
         assessments = database.assessments(connection)
         standings = database.standings(connection, occasion.last)
+        not_counted = database.not_counted(connection, occasion.first, occasion.last)
         asked = {
             each.study_id: Asked(rows[each.study_id], accounts.get(each.study_id))
             for each in standings
@@ -105,7 +115,7 @@ def assemble(
         for each in standings
     ]
     first = min((each.first for each in standings), default=None)
-    return _document(occasion, first, studies)
+    return _document(occasion, first, studies, not_counted)
 
 
 def _chunks(standings: Iterable[Standing], size: int) -> Iterator[list[Standing]]:
@@ -166,7 +176,10 @@ def _column(column: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _document(
-    occasion: Occasion, first_judged: datetime | None, evaluations: list[Assessed]
+    occasion: Occasion,
+    first_judged: datetime | None,
+    evaluations: list[Assessed],
+    not_counted: list[NotCounted],
 ) -> Report:
     rate = FALSE_DISCOVERY_RATE
     gains = estimators.false_discovery([each.study.gain for each in evaluations], rate)
@@ -200,6 +213,7 @@ def _document(
         findings=_findings(evaluations, gains),
         changes=changes(total, studies, occasion.before),
         history=history,
+        not_counted=not_counted,
     )
 
 

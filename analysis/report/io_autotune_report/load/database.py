@@ -11,6 +11,8 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import class_row, scalar_row
 
+from io_autotune_report.document import NotCounted
+
 APPLICATION_NAME = "io-autotune-report"
 """What ``pg_stat_activity`` shows of it."""
 
@@ -83,9 +85,10 @@ def _check(connection: psycopg.Connection) -> None:
     """Refuse a database without this schema."""
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
-        " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online', 'measures')"
+        " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online', 'measures',"
+        " 'not_counted')"
     ).fetchone()
-    if known is None or known[0] < 6:  # noqa: PLR2004 - as many as are named above
+    if known is None or known[0] < 7:  # noqa: PLR2004 - as many as are named above
         raise DatabaseError(
             f"the database {connection.info.dbname!r} has no schema `report` of this release: start"
             " its io-autotuned on it once, which migrates it, or correct the URL"
@@ -194,6 +197,20 @@ def measures(
         " order by m.epoch_id, m.ordinal",
         (list(studies), runs, before),
     ).fetchall()
+
+
+def not_counted(
+    connection: psycopg.Connection, first: datetime, last: datetime
+) -> list[NotCounted]:
+    """Runs that were judged from ``first`` up to ``last`` and do not count, by reason."""
+    with connection.cursor(row_factory=class_row(NotCounted)) as cursor:
+        return cursor.execute(
+            "select n.because, count(*) as runs, count(distinct e.study_id) as studies"
+            " from report.not_counted n join report.epochs e on e.epoch_id = n.epoch_id"
+            " where n.judged_at >= %s and n.judged_at < %s"
+            " group by n.because order by runs desc, n.because",
+            (first, last),
+        ).fetchall()
 
 
 def standings(connection: psycopg.Connection, before: datetime) -> list[Standing]:

@@ -116,6 +116,10 @@ fn cell(name: &str, run: &RunSummary, spread: Option<f64>, how: How<'_>) -> Cell
             };
             return Cell::toned(counts(run), tone);
         }
+        "Because" => run
+            .not_counted_because
+            .map(|because| because.to_string())
+            .unwrap_or_default(),
         "Why" => run.verdict.clone().unwrap_or_default(),
         "Change" => told(run.differs.as_ref().map(differing)),
         "Given" => told(run.parametrization.as_ref().map(ToString::to_string)),

@@ -8,6 +8,7 @@
 use io_autotune_model::Rule;
 use io_autotune_model::reason::Suggestion;
 use io_autotune_model::run::Phase;
+use io_autotune_model::text::with_table;
 
 use crate::study::facts::Facts;
 use crate::study::situation::Situation;
@@ -325,13 +326,8 @@ fn rules_table() -> String {
 /// docs/engine.md with the table of this list between its marks; none if it has no marks.
 #[must_use]
 pub fn with_rules_table(page: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGINS)?;
-    let (_, after) = rest.split_once(ENDS)?;
-    Some(format!("{before}{BEGINS}\n{}{ENDS}{after}", rules_table()))
+    with_table(page, &rules_table())
 }
-
-const BEGINS: &str = "<!-- Rules: written by `make rules`. -->";
-const ENDS: &str = "<!-- End of rules. -->";
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::{Accelerator, canonical_name};
 use io_autotune_engine::{Choice, History, Phase};
+use io_autotune_model::NotCountedBecause;
 use io_autotune_protocol::signature::Nonce;
 use io_autotune_protocol::{
     BegunFrom, Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer,
@@ -360,6 +361,8 @@ pub(super) struct HistoryQuery {
     cluster: Option<String>,
     /// Only those in this state.
     state: Option<RunState>,
+    /// Only those that do not count for this reason.
+    not_counted_because: Option<NotCountedBecause>,
     /// Only those that started at this time or later.
     since: Option<Timestamp>,
     /// Only those that started before this time.
@@ -391,6 +394,7 @@ pub(super) async fn history(
         accelerator: query.accelerator.as_deref().map(canonical_name),
         job_id: None,
         state: query.state.map(|state| state.to_string()),
+        not_counted_because: query.not_counted_because,
         since: query.since,
         until: query.until,
         before: query.before,

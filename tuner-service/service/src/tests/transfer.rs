@@ -12,7 +12,7 @@ use super::{ADMIN, ALICE, Answer, BOB, CLUSTER, OPERATOR, TestService};
 const SHORT: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nbudget = 8\ncontrol_every = 2\n\
                      control_every_resolved = 2\nprior = \"off\"\n";
 
-const HEADER: &str = r#"{"header":{"format":"io-autotune-export","version":1}}"#;
+const HEADER: &str = r#"{"header":{"format":"io-autotune-export","version":2}}"#;
 
 /// The name of an upload.
 const UPLOAD: &str = "0123456789abcdef0123456789abcdef";
@@ -35,7 +35,7 @@ impl TestService {
         loop {
             let path = format!("/v1/studies/{study}/export{after}");
             let page = self.user(uid).get(&path).await.ok();
-            assert_eq!(page["version"], 1);
+            assert_eq!(page["version"], io_autotune_store::EXPORT_VERSION);
             let text = |line: &Value| line.as_str().unwrap().to_owned();
             lines.extend(page["lines"].as_array().unwrap().iter().map(text));
             match page["next"].as_str() {

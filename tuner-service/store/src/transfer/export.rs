@@ -222,7 +222,8 @@ async fn runs(pool: &Connections, study_id: i64, from: Cursor) -> Result<ExportP
                      and s.at > r.started_at - interval '5 minutes' order by s.at desc limit 1),
                'judgements', (select jsonb_agg(jsonb_build_object(
                    'ordinal', j.ordinal, 'effect', j.effect, 'parametrization', j.parametrization,
-                   'elapsed', j.elapsed, 'measures', j.measures, 'verdict', j.verdict, 'judged_at', j.judged_at)
+                   'elapsed', j.elapsed, 'measures', j.measures, 'verdict', j.verdict, 'judged_at', j.judged_at,
+                   'not_counted_because', j.not_counted_because)
                    order by j.ordinal) from judgements j where j.run_id = r.id and j.id <= $3),
                'outcomes', (select coalesce(jsonb_agg(jsonb_build_object(
                    'source', o.source, 'state', o.state, 'exit_code', o.exit_code,

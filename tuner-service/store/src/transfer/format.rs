@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version that is written, and the newest that is read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const FORMAT: &str = "io-autotune-export";
 
@@ -220,6 +220,9 @@ pub(super) struct JudgementRecord {
     pub(super) measures: BTreeMap<String, f64>,
     pub(super) verdict: String,
     pub(super) judged_at: Timestamp,
+    /// Since version 2.
+    #[serde(default)]
+    pub(super) not_counted_because: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -284,7 +287,9 @@ pub fn check_header(text: &str) -> Result<(), String> {
     }
     let first: Option<First> = serde_json::from_str(text).ok();
     match first.map(|first| first.header) {
-        Some(header) if header.format == FORMAT && header.version == VERSION => Ok(()),
+        Some(header) if header.format == FORMAT && (1..=VERSION).contains(&header.version) => {
+            Ok(())
+        }
         Some(header) if header.format == FORMAT && header.version > VERSION => Err(format!(
             "the file has version {} of the format and this service reads up to {VERSION}: upgrade the service, or \
              export with one of its version",
@@ -315,11 +320,13 @@ mod tests {
 
     #[test]
     fn a_header_says_what_it_is_and_a_newer_one_is_refused() {
-        let own = format!(r#"{{"header":{{"format":"{FORMAT}","version":{VERSION}}}}}"#);
-        assert_eq!(check_header(&own), Ok(()));
+        for version in 1..=VERSION {
+            let own = format!(r#"{{"header":{{"format":"{FORMAT}","version":{version}}}}}"#);
+            assert_eq!(check_header(&own), Ok(()));
+        }
         for (text, said) in [
             (
-                r#"{"header":{"format":"io-autotune-export","version":2,"x":1}}"#,
+                r#"{"header":{"format":"io-autotune-export","version":3,"x":1}}"#,
                 "upgrade the service",
             ),
             (

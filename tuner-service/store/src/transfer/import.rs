@@ -698,12 +698,12 @@ impl<'a> Importer<'a> {
 
     async fn write_judgements(&mut self, judgements: Vec<Value>) -> Result<(), StoreError> {
         sqlx::query!(
-            "insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict,
+            "insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict, not_counted_because,
                                      judged_at)
-             select epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict, judged_at
+             select epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict, not_counted_because, judged_at
              from jsonb_to_recordset($1) as j (
                  epoch_id bigint, ordinal bigint, run_id bigint, effect text, parametrization jsonb,
-                 elapsed double precision, measures jsonb, verdict text, judged_at timestamptz)
+                 elapsed double precision, measures jsonb, verdict text, not_counted_because text, judged_at timestamptz)
              order by ordinal",
             Value::Array(judgements)
         )

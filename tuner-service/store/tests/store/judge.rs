@@ -1,7 +1,9 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_model::{ObservedValue, Parametrization, Phase, RecentRun, Role, Tally, Tested};
-use io_autotune_store::{Failure, Judged, Judgement, Source, StoreError, Verdict};
+use io_autotune_model::{
+    NotCountedBecause, ObservedValue, Parametrization, Phase, RecentRun, Role, Tally, Tested,
+};
+use io_autotune_store::{Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
 use crate::support::{
@@ -18,21 +20,17 @@ fn censored(parametrization: Parametrization) -> Verdict {
 
 fn failed(parametrization: Parametrization) -> Verdict {
     Verdict::NotCounted {
+        because: NotCountedBecause::Failed,
         why: "Slurm says FAILED".into(),
-        failed: Some(Failure {
-            parametrization,
-            out_of_memory: false,
-        }),
+        failed: Some(parametrization),
     }
 }
 
 fn out_of_memory(parametrization: Parametrization) -> Verdict {
     Verdict::NotCounted {
+        because: NotCountedBecause::OutOfMemory,
         why: "Slurm says OUT_OF_MEMORY".into(),
-        failed: Some(Failure {
-            parametrization,
-            out_of_memory: true,
-        }),
+        failed: Some(parametrization),
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use io_autotune_engine::{Epoch, Settings};
-use io_autotune_model::{Phase, Removed, Role};
+use io_autotune_model::{NotCountedBecause, Phase, Removed, Role};
 use io_autotune_store::{
-    Audit, Failure, LEAST_DAYS, Store, StoreError, StudyFilter, Undone, Verdict, WarmStart,
+    Audit, LEAST_DAYS, Store, StoreError, StudyFilter, Undone, Verdict, WarmStart,
 };
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection, Executor};
@@ -96,11 +96,12 @@ async fn judged(database: &Database, store: &Store, job_id: u32, wide: bool, ran
     report.deliver(store).await.unwrap();
     say(store, job_id, "COMPLETED").await;
     let failed = Verdict::NotCounted {
+        because: match random.below(2) {
+            0 => NotCountedBecause::OutOfMemory,
+            _ => NotCountedBecause::Failed,
+        },
         why: "it failed".into(),
-        failed: Some(Failure {
-            parametrization: point(index),
-            out_of_memory: random.below(2) == 0,
-        }),
+        failed: Some(point(index)),
     };
     for _ in 0..=random.below(2) {
         let verdict = match random.below(4) {

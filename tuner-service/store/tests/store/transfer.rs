@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use io_autotune_store::{
-    Cursor, EXPORT_VERSION, Failure, Import, ImportError, Imported, Source, Store, StudyFilter,
-    Verdict,
+    Cursor, EXPORT_VERSION, Import, ImportError, Imported, Source, Store, StudyFilter, Verdict,
 };
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};
@@ -14,7 +13,7 @@ use crate::support::{
     CLUSTER, Database, Report, Start, by, counted, decision, launch, not_counted, other_space,
     point, say, study, word,
 };
-use io_autotune_model::{Outcome, Phase, Role};
+use io_autotune_model::{NotCountedBecause, Outcome, Phase, Role};
 
 const UPLOAD: &str = "0123456789abcdef0123456789abcdef";
 const ADMIN: u32 = 7;
@@ -92,11 +91,12 @@ async fn eventful(database: &Database, store: &Store) {
         let run = launch(store, job_id, point(index), 5.0 + f64::from(job_id) / 7.0).await;
         let verdict = match job_id % 7 {
             3 => Verdict::NotCounted {
+                because: match job_id > 20 {
+                    true => NotCountedBecause::OutOfMemory,
+                    false => NotCountedBecause::Failed,
+                },
                 why: "it failed".into(),
-                failed: Some(Failure {
-                    parametrization: point(index),
-                    out_of_memory: job_id > 20,
-                }),
+                failed: Some(point(index)),
             },
             _ => counted(point(index)),
         };

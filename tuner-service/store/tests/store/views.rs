@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_model::{Phase, Role};
+use io_autotune_model::{NotCountedBecause, Phase, Role};
 use io_autotune_store::{Overview, RunFilter, RunRow, Store, StudyFilter, StudyState, Verdict};
 use serde_json::json;
 use sqlx::Connection;
@@ -335,7 +335,11 @@ async fn a_study_shows_its_present_epoch_and_compares_only_what_counts() {
                     why,
                 }
             } else {
-                Verdict::NotCounted { why, failed: None }
+                Verdict::NotCounted {
+                    because: NotCountedBecause::Cancelled,
+                    why,
+                    failed: None,
+                }
             };
             store.judge_run(run_id, 2, &verdict).await.unwrap();
         }

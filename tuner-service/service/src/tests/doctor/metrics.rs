@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::super::Course;
 use super::super::service::at_once;
 use super::{ADMIN, ALICE, BOB, TestService, give_database_back, lose_database};
 
@@ -107,6 +108,26 @@ async fn starts_are_counted_by_phase_role_and_rule() {
         read["io_autotune_request_seconds_count{kind=\"start\"}"],
         3.0
     );
+}
+
+#[tokio::test]
+async fn verdicts_are_counted_by_what_they_say() {
+    let service = TestService::with("[reconcile]\npoll_seconds = 0.1\n").await;
+    for state in ["COMPLETED", "COMPLETED", "CANCELLED"] {
+        service
+            .ran(ALICE, "app=ocean", |_| Course {
+                state,
+                ..Course::completed(60.0)
+            })
+            .await;
+    }
+    let read = read(&service).await;
+    let given = |state: &str, because: &str| {
+        let labels = format!("state=\"{state}\",because=\"{because}\"");
+        read[&format!("io_autotune_verdicts_total{{{labels}}}")]
+    };
+    assert_eq!(given("counted", ""), 2.0);
+    assert_eq!(given("not_counted", "cancelled"), 1.0);
 }
 
 #[tokio::test]

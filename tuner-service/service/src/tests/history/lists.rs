@@ -194,6 +194,26 @@ async fn a_history_is_of_runs_in_one_state() {
         let query = format!("?state={state}");
         assert_eq!(listed(&service, ALICE, &query).await, expected, "{state}");
     }
+    for (because, expected) in [
+        ("failed", &[3][..]),
+        ("cancelled", &[4]),
+        ("suspended", &[]),
+    ] {
+        let query = format!("?not_counted_because={because}");
+        assert_eq!(listed(&service, ALICE, &query).await, expected, "{because}");
+    }
+    let runs = history(&service, ALICE, "ocean").await;
+    let told: Vec<_> = runs
+        .iter()
+        .map(|run| run["not_counted_because"].as_str())
+        .collect();
+    let expected = [None, None, Some("failed"), Some("cancelled"), None];
+    assert_eq!(told, expected);
+    let refusal = service
+        .user(ALICE)
+        .get("/v1/runs?not_counted_because=mood")
+        .await;
+    assert!(refusal.bad_request().contains("preempted"));
     let refusal = service.user(ALICE).get("/v1/runs?state=running").await;
     let refusal = refusal.bad_request();
     for choice in ["in_flight", "counted", "censored", "not_counted"] {

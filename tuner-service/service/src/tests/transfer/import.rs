@@ -352,7 +352,7 @@ async fn a_broken_file_is_refused_with_its_place_and_leaves_nothing() {
 #[tokio::test]
 async fn a_file_of_a_newer_version_is_refused_at_its_first_piece() {
     let (_here, there, text) = moving().await;
-    let newer = text.replace("\"version\":1", "\"version\":9");
+    let newer = text.replace("\"version\":2", "\"version\":9");
     let refused = there
         .piece(ADMIN, UPLOAD, 0, &newer)
         .await

@@ -314,7 +314,7 @@ async fn a_timeout_without_a_report_does_not_count_until_one_comes() {
     is(
         &swept(&service, &job).await,
         "not_counted",
-        "Slurm says TIMEOUT, and no node has reported how long the run took",
+        "Slurm says TIMEOUT; no node has reported how long the run took",
     );
     let report = job.reports(Some(&started), 52.0);
     job.finish(&service, &report).await;

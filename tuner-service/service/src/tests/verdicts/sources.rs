@@ -101,7 +101,7 @@ async fn slurm_says_where_a_job_was_and_whose_it_is() {
     is(
         &swept(&service, &job).await,
         "not_counted",
-        "n2 started it, and Slurm says that it ran on n1",
+        "n2 started it, and Slurm says that it ran on n1 when it ended: it gave up nodes meanwhile, or n2 is not one of its nodes",
     );
     let bobs = service.job(BOB, "app=ocean");
     reported(&service, &bobs, |_| {}).await;
@@ -124,7 +124,7 @@ async fn whose_a_job_was_and_where_the_collector_tells_too() {
         (
             "FAILED",
             (|said| said.node_list = Some("n[2-4]".into())) as fn(&mut Outcome),
-            "n1 started it, and Slurm says that it ran on n[2-4]".to_owned(),
+            "n1 started it, and Slurm says that it ran on n[2-4] when it ended: it gave up nodes meanwhile, or n1 is not one of its nodes".to_owned(),
         ),
         (
             "COMPLETED",
@@ -159,7 +159,7 @@ async fn where_a_job_was_sacct_tells_too() {
     is(
         &swept(&service, &job).await,
         "not_counted",
-        "n1 started it, and Slurm says that it ran on n[3,5]",
+        "n1 started it, and Slurm says that it ran on n[3,5] when it ended: it gave up nodes meanwhile, or n1 is not one of its nodes",
     );
 }
 

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use io_autotune_model::{Outcome, Parametrization, Phase, Role};
-use io_autotune_store::{
-    AwaitedRun, Failure, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict,
-};
+use io_autotune_model::{NotCountedBecause, Outcome, Parametrization, Phase, Role};
+use io_autotune_store::{AwaitedRun, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict};
 
 use crate::support::{
     CLUSTER, Lock, Random, Report, Start, by, decision, other_space, point, space, study, word,
@@ -216,13 +214,22 @@ fn verdict(run: &AwaitedRun) -> Verdict {
             parametrization,
             why,
         },
-        (Some(word @ ("FAILED" | "OUT_OF_MEMORY")), ..) => Verdict::NotCounted {
+        (Some(word), ..) => {
+            let because = NotCountedBecause::of_state(word).unwrap_or(NotCountedBecause::NoStep);
+            let is_failure = matches!(
+                because,
+                NotCountedBecause::Failed | NotCountedBecause::OutOfMemory
+            );
+            Verdict::NotCounted {
+                because,
+                why,
+                failed: is_failure.then(|| run.launched.clone()),
+            }
+        }
+        _ => Verdict::NotCounted {
+            because: NotCountedBecause::Unconfirmed,
             why,
-            failed: Some(Failure {
-                parametrization: run.launched.clone(),
-                out_of_memory: word == "OUT_OF_MEMORY",
-            }),
+            failed: None,
         },
-        _ => Verdict::NotCounted { why, failed: None },
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use io_autotune_model::{Outcome, Parametrization, Phase, Point, Role, Sluid, Space};
+use io_autotune_model::{
+    NotCountedBecause, Outcome, Parametrization, Phase, Point, Role, Sluid, Space,
+};
 use io_autotune_store::{
     Audit, Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store,
     StoreError, StudyKey, StudyState, Verdict,
@@ -335,6 +337,7 @@ pub(crate) fn counted(parametrization: Parametrization) -> Verdict {
 /// That a run does not count, and says nothing of its parametrization.
 pub(crate) fn not_counted(why: &str) -> Verdict {
     Verdict::NotCounted {
+        because: NotCountedBecause::Suspended,
         why: why.into(),
         failed: None,
     }
