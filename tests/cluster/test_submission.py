@@ -80,6 +80,35 @@ def test_salloc_counts_its_steps_and_not_the_time_between(site: Site) -> None:
     assert 2.0 <= run["elapsed"] < took - 3.0, "two steps of a second each; the pause is not theirs"
 
 
+def test_steps_that_run_at_once_count_once(site: Site) -> None:
+    # The first step waits in the pipe until the second one is there; then both take two seconds.
+    inside = (
+        "pipe=$(mktemp -u) && mkfifo $pipe;"
+        " srun -n1 --overlap bash -c 'read < $0; sleep 2' $pipe &"
+        " srun -n1 --overlap bash -c 'echo > $0; sleep 2' $pipe & wait; rm $pipe"
+    )
+    argv = ["salloc", asked("submission-at-once"), "-n2", "bash", "-c", inside]
+    done = site.cluster.run_as(ALICE, argv)
+    granted = re.search(r"Granted job allocation (\d+)", done.stderr)
+    assert granted is not None, done.stderr
+    job = Job(int(granted[1]), done.stderr)
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    (report,) = site.explain(job)["reports"]
+    took = [step["duration_ns"] / 1e9 for step in report["steps"]]
+    assert len(took) == 2, report["steps"]
+    assert run["elapsed"] <= sum(took) - 1.9, "two seconds in which both ran count once"
+    assert run["elapsed"] >= max(took)
+
+
+def test_a_job_that_gives_up_a_node_counts_for_neither_size(site: Site) -> None:
+    ask = asked("submission-resized")
+    shrinks = 'scontrol update JobId="$SLURM_JOB_ID" NumNodes=1 >&2'
+    run = site.run(f"#SBATCH {ask}\n#SBATCH --nodes=2\nset -e\n{shrinks}\nsrun -n1 true")
+    assert (run["outcome"], run["state"]) == ("COMPLETED", "not_counted"), run["verdict"]
+    assert run["not_counted_because"] == "resized", run["verdict"]
+
+
 def test_a_direct_srun_gets_a_run(site: Site) -> None:
     argv = ["srun", asked("submission-srun"), "-n2", "printenv", "SLURM_JOB_ID"]
     done = site.cluster.run_as(ALICE, argv)

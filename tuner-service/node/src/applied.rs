@@ -156,6 +156,7 @@ mod tests {
         let variables = BTreeMap::from([("ROMIO_HINTS".to_owned(), state)]);
         Step {
             step_id: 0,
+            started_at: None,
             duration_ns: Some(1),
             wait_status: 0,
             nodes: 1,

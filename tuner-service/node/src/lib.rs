@@ -8,6 +8,7 @@ mod applied;
 mod arguments;
 mod breaker;
 mod cgroup;
+mod clock;
 mod config;
 mod deadline;
 mod directives;

@@ -310,6 +310,7 @@ mod tests {
     fn step(step_id: u32) -> Step {
         Step {
             step_id,
+            started_at: None,
             duration_ns: Some(1),
             wait_status: 0,
             nodes: 1,

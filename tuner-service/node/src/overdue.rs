@@ -214,7 +214,7 @@ impl Overdue {
         stamps
             .texts
             .into_iter()
-            .filter_map(|(_, text)| stamp::parse(&text.ok()?).ok())
+            .filter_map(|(_, text)| Some(stamp::parse(&text.ok()?).ok()?.step))
             .any(|step| step.step_id == Step::BATCH && step.duration_ns.is_some())
     }
 

@@ -6,6 +6,7 @@ use io_autotune_protocol::{EpilogOutcome, FinishRequest};
 
 use crate::agent::journal;
 use crate::applied::applied;
+use crate::clock::Clocks;
 use crate::config::NodeConfig;
 use crate::directory::{JobDirectory, Stamps, StartRecord};
 use crate::files::DirectoryError;
@@ -94,6 +95,7 @@ pub(crate) fn report(
             stamp::parse(&text).map_err(|error| refused(&error)).ok()
         })
         .collect();
+    let steps = stamp::steps(steps, Clocks::now());
     let mut measures = directory.map_or_else(BTreeMap::new, |directory| {
         let delivery = start.answer.as_ref().map(|answer| &answer.delivery);
         let mut measures = measures::of(directory, &steps);

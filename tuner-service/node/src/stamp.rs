@@ -3,7 +3,31 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Clocks;
 use io_autotune_protocol::{Step, VariableState};
+
+/// What a stamp says of a step on this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) step: Step,
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    start: u64,
+}
+
+/// The steps as the service is told of them. Of several without a batch step it is told when each started:
+/// they may have overlapped, and the time in which two of them ran counts once.
+pub(crate) fn steps(stamps: Vec<Stamp>, clocks: Option<Clocks>) -> Vec<Step> {
+    let may_overlap =
+        stamps.len() > 1 && stamps.iter().all(|stamp| stamp.step.step_id != Step::BATCH);
+    let clocks = clocks.filter(|_| may_overlap);
+    let stamps = stamps.into_iter();
+    stamps
+        .map(|Stamp { step, start }| Step {
+            started_at: clocks.and_then(|clocks| clocks.at(start)),
+            ..step
+        })
+        .collect()
+}
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StampError {
@@ -17,7 +41,7 @@ pub(crate) enum StampError {
     Backwards,
 }
 
-pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
+pub(crate) fn parse(text: &str) -> Result<Stamp, StampError> {
     let mut lines = text.lines();
     if lines.next() != Some("io-autotune-stamp 1") {
         return Err(StampError::Header);
@@ -62,13 +86,15 @@ pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
         None => None,
     };
     let step_id = step_id.ok_or(StampError::Missing("step"))?;
-    Ok(Step {
+    let step = Step {
         step_id,
+        started_at: None,
         duration_ns,
         wait_status,
         nodes,
         variables,
-    })
+    };
+    Ok(Stamp { step, start })
 }
 
 #[cfg(test)]
@@ -79,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_stamp_is_read() {
-        let step = parse(STAMP).unwrap();
+        let step = parse(STAMP).unwrap().step;
         assert_eq!(step.step_id, Step::BATCH);
         assert_eq!(step.duration_ns, Some(250));
         assert_eq!(step.wait_status, 256);
@@ -92,6 +118,7 @@ mod tests {
         assert_eq!(
             parse(&STAMP.replace("end_ns 350\n", ""))
                 .unwrap()
+                .step
                 .duration_ns,
             None
         );
@@ -118,7 +145,7 @@ mod tests {
                 return;
             };
             match parse(text) {
-                Ok(step) => assert!(step.nodes > 0),
+                Ok(stamp) => assert!(stamp.step.nodes > 0),
                 Err(error) => {
                     let message = error.to_string();
                     let named = ["begin", "line", "missing", "ends before"];
@@ -127,5 +154,20 @@ mod tests {
                 }
             }
         });
+    }
+
+    #[test]
+    fn of_several_steps_without_a_batch_step_it_is_told_when_each_started() {
+        let stamp = |step: u32| parse(&STAMP.replace("4294967291", &step.to_string())).unwrap();
+        let told = |ids: &[u32]| {
+            let stamps = ids.iter().map(|id| stamp(*id)).collect();
+            let steps = steps(stamps, Clocks::now()).into_iter();
+            steps
+                .map(|step| step.started_at.is_some())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[0, 1]), [true, true]);
+        assert_eq!(told(&[0]), [false]);
+        assert_eq!(told(&[0, 1, Step::BATCH]), [false, false, false]);
     }
 }

@@ -418,6 +418,7 @@ fn finish(
         applied,
         steps: vec![Step {
             step_id: Step::BATCH,
+            started_at: None,
             duration_ns: Some(elapsed),
             wait_status: i32::from(failed) << 8,
             nodes: 1,

@@ -396,12 +396,14 @@ impl Bounded for Step {
     fn check(&self) -> Checked {
         let Self {
             step_id: _,
+            started_at,
             // All that can be counted is taken, and sums that cannot are none.
             duration_ns: _,
             wait_status: _,
             nodes: of,
             variables,
         } = self;
+        time("started_at", *started_at)?;
         nodes("nodes", *of)?;
         at_most("variables", variables.len(), ENTRIES)?;
         texts("variables", variables.keys())
@@ -877,6 +879,7 @@ mod tests {
     #[test]
     fn a_problem_names_its_field_and_quotes_little_of_it() {
         let step = Step {
+            started_at: None,
             step_id: 0,
             duration_ns: Some(u64::MAX),
             wait_status: 0,

@@ -381,6 +381,10 @@ pub enum VariableState {
 pub struct Step {
     /// Slurm's step id; the batch step is [`Step::BATCH`].
     pub step_id: u32,
+    /// When it started on this node, by the node's clock. Told only where steps may overlap: by a job
+    /// that has several of them and no batch step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
     /// Nanoseconds of the node's monotonic clock, from the step's start until its last task ended
     /// on this node. Absent if the end was not seen.
     pub duration_ns: Option<u64>,

@@ -8,6 +8,7 @@ use io_autotune_model::{
 };
 use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Job, has_host};
 use io_autotune_store::Merged;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -188,19 +189,40 @@ impl Reports {
         }
     }
 
-    /// A batch job: the batch step's duration, because inner steps run inside it. Otherwise the sum
-    /// over steps of the longest part: a user's thinking time between steps does not count.
+    /// A batch job: the batch step's duration, because inner steps run inside it. Otherwise the time in
+    /// which any step ran, each as long as its longest part: a user's thinking time between steps does
+    /// not count, and what ran at once counts once.
     fn elapsed(&self) -> Option<f64> {
         let nanoseconds = match self.steps.get(&BATCH) {
             Some(batch) => batch.longest?,
-            None => self
-                .steps
-                .values()
-                .try_fold(0_u64, |sum, step| sum.checked_add(step.longest?))?,
+            None => {
+                let mut steps = self.steps.values();
+                let sum = steps.try_fold(0_u64, |sum, step| sum.checked_add(step.longest?))?;
+                // Clocks of nodes differ a little: what ran one after the other never counts for more.
+                self.in_which_any_ran().map_or(sum, |any| any.min(sum))
+            }
         };
         #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
         let seconds = nanoseconds as f64 / 1e9;
         (nanoseconds > 0).then_some(seconds)
+    }
+
+    /// Nanoseconds; none where a node does not say when its steps started, as before 0.4.
+    fn in_which_any_ran(&self) -> Option<u64> {
+        let steps = self.steps.values();
+        let mut spans: Vec<(i128, i128)> = steps
+            .map(|step| {
+                let start = step.started.filter(|_| step.is_placed)?.as_nanosecond();
+                Some((start, start + i128::from(step.longest?)))
+            })
+            .collect::<Option<_>>()?;
+        spans.sort_unstable();
+        let (mut any, mut until) = (0, i128::MIN);
+        for (start, end) in spans {
+            any += (end - start.max(until)).max(0);
+            until = until.max(end);
+        }
+        u64::try_from(any).ok()
     }
 
     fn wait_status(&self) -> i32 {
@@ -257,6 +279,10 @@ struct Step {
     parts: u32,
     /// How many nodes it has.
     nodes: u32,
+    /// When its first part started.
+    started: Option<Timestamp>,
+    /// Whether each part says when it started.
+    is_placed: bool,
     /// The longest part's nanoseconds; `None`: the end of one was not seen.
     longest: Option<u64>,
     /// The largest.
@@ -268,6 +294,8 @@ impl Default for Step {
         Self {
             parts: 0,
             nodes: 0,
+            started: None,
+            is_placed: true,
             longest: Some(0),
             wait_status: 0,
         }
@@ -278,6 +306,8 @@ impl Step {
     fn add(&mut self, part: &io_autotune_protocol::Step) {
         self.parts += 1;
         self.nodes = self.nodes.max(part.nodes);
+        self.started = self.started.into_iter().chain(part.started_at).min();
+        self.is_placed &= part.started_at.is_some();
         self.longest = self.longest.zip(part.duration_ns).map(|(a, b)| a.max(b));
         let [ours, theirs] = [self.wait_status, part.wait_status].map(i32::cast_unsigned);
         self.wait_status = ours.max(theirs).cast_signed();
@@ -392,9 +422,42 @@ mod tests {
         assert!(nodes.as_given);
     }
 
+    fn at(second: i64, step: Step) -> Step {
+        Step {
+            started_at: Some(Timestamp::from_second(1_800_000_000 + second).unwrap()),
+            ..step
+        }
+    }
+
+    #[test]
+    fn what_ran_at_once_counts_once() {
+        let of = |steps: &[Step]| merge(&[report("n1", 1, Applied::Default, steps)]).elapsed;
+        // One after the other, with thinking time between.
+        assert_eq!(
+            of(&[at(0, step(0, 1, 3)), at(60, step(1, 1, 4))]),
+            Some(7.0)
+        );
+        assert_eq!(of(&[at(0, step(0, 1, 3)), at(1, step(1, 1, 4))]), Some(5.0));
+        assert_eq!(of(&[at(0, step(0, 1, 9)), at(1, step(1, 1, 4))]), Some(9.0));
+        // Nodes of before do not say when steps started.
+        assert_eq!(of(&[at(0, step(0, 1, 3)), step(1, 1, 4)]), Some(7.0));
+        // A step is as long as its longest part, wherever the other step ran.
+        let parts = [
+            report("n1", 2, Applied::Default, &[at(0, step(0, 2, 3))]),
+            report(
+                "n2",
+                2,
+                Applied::Default,
+                &[at(0, step(0, 2, 5)), at(2, step(1, 1, 2))],
+            ),
+        ];
+        assert_eq!(merge(&parts).elapsed, Some(5.0));
+    }
+
     fn step(step_id: u32, nodes: u32, seconds: u64) -> Step {
         Step {
             step_id,
+            started_at: None,
             duration_ns: Some(seconds * SECOND),
             wait_status: 0,
             nodes,
@@ -573,6 +636,7 @@ mod tests {
     #[test]
     fn a_step_whose_end_was_not_seen_leaves_no_elapsed() {
         let unseen = |step_id| Step {
+            started_at: None,
             duration_ns: None,
             ..step(step_id, 1, 0)
         };

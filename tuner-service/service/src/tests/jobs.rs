@@ -162,6 +162,7 @@ impl TestJob {
             },
             steps: vec![Step {
                 step_id: Step::BATCH,
+                started_at: None,
                 duration_ns: Some(
                     u64::try_from(Duration::from_secs_f64(elapsed).as_nanos()).unwrap(),
                 ),

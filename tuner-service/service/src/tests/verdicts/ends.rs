@@ -154,6 +154,7 @@ async fn a_failing_step_within_a_batch_step_that_ended_well_is_the_scripts_own()
         let failed = Step {
             step_id: 0,
             wait_status: 256,
+            started_at: None,
             duration_ns: Some(1_000_000),
             ..report.steps[0].clone()
         };
@@ -172,6 +173,7 @@ async fn without_a_batch_step_the_steps_add_up() {
         report.steps[0].step_id = 0;
         let second = Step {
             step_id: 1,
+            started_at: None,
             duration_ns: Some(500_000_000),
             ..report.steps[0].clone()
         };

@@ -345,6 +345,7 @@ async fn many_long_reports_of_a_run_are_merged_one_by_one() {
             .map(|step_id| Step {
                 step_id,
                 nodes: 8,
+                started_at: None,
                 duration_ns: Some(1_000_000),
                 ..step.clone()
             })
