@@ -301,7 +301,14 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             })
         }
         Command::Accelerators(Accelerators::Check { file }) => {
-            Ok(shown_lines(&accelerators::check(file)?).into())
+            let accelerator = accelerators::check(file)?;
+            let asked = async { service()?.accelerator(&accelerator.name).await };
+            // Whoever writes a file elsewhere has no service to ask.
+            let in_use = asked.await.ok().and_then(|known| known.in_use);
+            let studies = in_use.map_or_else(String::new, |in_use| {
+                accelerators::studies(&accelerator.space, &in_use)
+            });
+            Ok(shown_lines(&(accelerators::described(&accelerator) + &studies)).into())
         }
         Command::Rules(Rules::Check {
             job_names,

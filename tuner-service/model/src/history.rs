@@ -11,7 +11,7 @@ use crate::objective::ELAPSED_BESIDE;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
 
-pub use migration::{carried, carried_parametrization};
+pub use migration::{carried, carried_parametrization, stays_settled};
 
 /// Count, mean and sum of squared deviations, updated one number at a time (Welford, Technometrics
 /// 4, 1962); merged by equation 2.1 of Chan, Golub and LeVeque (1979).

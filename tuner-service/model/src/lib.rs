@@ -29,6 +29,7 @@ pub use assessment::{
 };
 pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
+pub use history::stays_settled;
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
 pub use measure::{LARGEST_MEASURE, Measure, OTHERS_RATIO, SMALLEST_REPORTED};

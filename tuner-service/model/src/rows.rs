@@ -39,7 +39,7 @@ pub struct AuditLine {
     /// That user's login name, if known.
     pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
-    /// `export`, `import`, `retention`, `objective` or `map-cluster`.
+    /// `export`, `import`, `retention`, `objective`, `map-cluster` or `search-again`.
     pub action: String,
     /// The study; null: those of an order, or none.
     pub study_id: Option<i64>,

@@ -608,18 +608,21 @@ pub struct AcceleratorDetail {
     pub space: Space,
     /// How parametrizations are delivered, one line each.
     pub delivery: Vec<String>,
+    /// What its studies search in, and how many they are. Told to admins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_use: Option<Vec<SpaceInUse>>,
 }
 
-/// The mean elapsed of a set of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Elapsed {
-    /// How many runs.
-    pub n: u64,
-    /// Their mean, in seconds.
-    pub mean: f64,
-    /// The ends of the mean's 95 % interval (Student's t), if there are at least two runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<(f64, f64)>,
+/// Studies that search in the same space, which an earlier catalogue file may have described.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SpaceInUse {
+    /// Parameters and constraints.
+    #[schema(value_type = serde_json::Value)]
+    pub space: Space,
+    /// Whether they have settled.
+    pub settled: bool,
+    /// How many there are.
+    pub studies: u64,
 }
 
 /// The gain for clients before 0.2. Newer ones read [`Assessment::gain`].

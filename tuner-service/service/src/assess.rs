@@ -118,8 +118,13 @@ pub(crate) async fn of(
     Ok(match kept {
         Some(kept) if kept.epoch == state.epoch => kept,
         kept => {
-            let effects = kept.map(|one| one.effects).unwrap_or_default();
-            let gain = Evidence::default().gain(state.epoch);
+            // What is claimed of a settled study stands when the accelerator offers more, before a run of
+            // the new epoch too.
+            let stays = state.opened.takes == "runs" && state.history.tally.settled > 0;
+            let (gain, effects) = kept.map_or_else(Default::default, |one| {
+                (Some(one.gain).filter(|_| stays), one.effects)
+            });
+            let gain = gain.unwrap_or_else(|| Evidence::default().gain(state.epoch));
             assessment(state, gain, effects, settings)
         }
     })
@@ -143,7 +148,11 @@ fn begun(
         Some(own) => own,
         None => {
             let before = before.cloned().or_else(|| read(&kept.earlier, None));
-            before.unwrap_or_default().next_epoch()
+            let before = before.unwrap_or_default();
+            match &kept.continues {
+                Some(change) => before.continued(change.epoch, |key| change.carried(key)),
+                None => before.next_epoch(),
+            }
         }
     }
 }
@@ -312,6 +321,7 @@ mod tests {
             default: "{}".to_owned(),
             own,
             earlier,
+            continues: None,
             judged: None,
         }
     }

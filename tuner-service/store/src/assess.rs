@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::{Assessment, Objective, Phase, Role, Space};
+use io_autotune_model::{
+    Assessment, Objective, Parametrization, Phase, Role, Space, carried_parametrization,
+    stays_settled,
+};
 use serde_json::Value;
 use sqlx::types::Json;
 
@@ -45,8 +48,30 @@ pub struct KeptEvidence {
     pub own: Option<Value>,
     /// That of the latest epoch before it that has some.
     pub earlier: Option<Value>,
+    /// Set if the study had settled in the epoch of `earlier`, and has stayed so in another space.
+    pub continues: Option<Continued>,
     /// The first of its runs that were judged in this transaction, if any.
     pub judged: Option<i64>,
+}
+
+/// A change of its space that a settled study has outlived.
+#[derive(Clone, Debug)]
+pub struct Continued {
+    /// The number of the epoch before.
+    pub epoch: i32,
+    /// Its space.
+    pub from: Space,
+    /// The space since then.
+    pub to: Space,
+}
+
+impl Continued {
+    /// The key that a parametrization of the space before has now, if it is still offered.
+    #[must_use]
+    pub fn carried(&self, key: &str) -> Option<String> {
+        let was: Parametrization = serde_json::from_str(key).ok()?;
+        carried_parametrization(&was, &self.from, &self.to).map(|now| now.key())
+    }
 }
 
 /// A run of an epoch.
@@ -155,9 +180,12 @@ impl Assessing {
     pub async fn evidence(&mut self) -> Result<Vec<KeptEvidence>, StoreError> {
         let rows = sqlx::query!(
             r#"select e.id, e.ordinal, e.space as "space: Json<Space>", e.evidence,
-                      earlier.evidence as "earlier_evidence?"
+                      earlier.evidence as "earlier_evidence?", earlier.ordinal as "earlier_ordinal?",
+                      case when e.takes = 'runs' and e.parent_id = earlier.id and earlier.settled > 0
+                                and e.space <> earlier.space then earlier.space end as "changed: Json<Space>"
                from epochs judged join epochs e on e.study_id = judged.study_id
-               left join lateral (select earlier.evidence from epochs earlier
+               left join lateral (select earlier.id, earlier.ordinal, earlier.space, earlier.settled, earlier.evidence
+                                  from epochs earlier
                                   where earlier.study_id = e.study_id and earlier.ordinal < e.ordinal
                                     and earlier.evidence is not null
                                   order by earlier.ordinal desc limit 1) earlier on true
@@ -175,6 +203,15 @@ impl Assessing {
             default: row.space.0.default().key(),
             own: row.evidence,
             earlier: row.earlier_evidence,
+            continues: row
+                .changed
+                .zip(row.earlier_ordinal)
+                .filter(|(from, _)| stays_settled(&from.0, &row.space.0))
+                .map(|(from, epoch)| Continued {
+                    epoch,
+                    from: from.0,
+                    to: row.space.0.clone(),
+                }),
             judged: self.judged.filter(|_| row.id == self.epoch_id),
         });
         Ok(kept.collect())

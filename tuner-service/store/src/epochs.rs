@@ -1,7 +1,7 @@
 //! Opens epochs.
 
 use io_autotune_model::{
-    History, Objective, Parametrization, Space, carried, carried_parametrization,
+    History, Objective, Parametrization, Space, carried, carried_parametrization, stays_settled,
 };
 use serde_json::{Value, json};
 use sqlx::types::Json;
@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use crate::audit::{Audit, Entry, write};
 use crate::connections::Connection;
 use crate::error::{Named, StoreError};
-use crate::pool::one_row;
+use crate::pool::{Store, one_row};
 use crate::records::number;
 use crate::state::StudyState;
 use crate::tested;
@@ -89,6 +89,13 @@ pub(crate) async fn open_changed_epoch(
 ) -> Result<(), StoreError> {
     let why = "the accelerator's parameters changed";
     open_following_epoch(connection, name, parent, parent.epoch + 1, space, why).await?;
+    let has_settled = parent.history.tally.settled > 0;
+    if has_settled && !stays_settled(&parent.space, space) {
+        let detail = json!({ "opened_epoch": parent.epoch + 1 });
+        let entry = Entry::of_study("search-again", parent.study_id, detail);
+        let why = "the accelerator's file has another default, or offers other values in the place of some";
+        write(connection, name, entry, Audit::unbounded(ROOT, why)).await?;
+    }
     let Some(pin) = parent.own_pin() else {
         return Ok(());
     };
@@ -113,6 +120,31 @@ pub(crate) async fn open_changed_epoch(
         write(connection, name, entry, Audit::unbounded(ROOT, why)).await?;
     }
     Ok(())
+}
+
+impl Store {
+    /// The spaces that studies of an accelerator search in now, whether these have settled, and how many
+    /// they are.
+    pub async fn spaces_in_use(
+        &self,
+        accelerator: &str,
+    ) -> Result<Vec<(Space, bool, u64)>, StoreError> {
+        const NAME: &str = "spaces_in_use";
+        let rows = sqlx::query!(
+            r#"select e.space as "space: Json<Space>", e.settled > 0 as "has_settled!", count(*) as "studies!"
+               from studies s
+               cross join lateral (select space, settled from epochs where study_id = s.id
+                                   order by ordinal desc limit 1) e
+               where s.accelerator = $1 group by 1, 2 order by 3 desc"#,
+            accelerator
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        rows.into_iter()
+            .map(|row| Ok((row.space.0, row.has_settled, number(NAME, row.studies)?)))
+            .collect()
+    }
 }
 
 /// Opens the epoch of this number, which takes those of the parent's runs that fit the space.

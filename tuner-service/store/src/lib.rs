@@ -45,7 +45,7 @@ mod views;
 
 pub use accounts::Coordinated;
 pub use admin::{Opened, Undone, WarmStart};
-pub use assess::{Assessing, CountsRow, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
+pub use assess::{Assessing, Continued, CountsRow, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use audit::{Audit, AuditFilter, Most};
 pub use awaited::{Awaited, AwaitedRun};
 pub use connections::{DatabaseUrl, Outage, Pooler, ReadOnly, Unavailable, UrlError};

@@ -71,7 +71,7 @@ pub struct Evidence {
     since: i64,
     /// The comparisons before this one: of earlier epochs, and of an earlier version.
     before: u64,
-    /// What an earlier version claimed.
+    /// What was claimed before these runs.
     former: Option<Former>,
     places: u64,
     /// The objective is another than elapsed.
@@ -102,7 +102,8 @@ struct Chosen {
     is_default: bool,
 }
 
-/// A claim by the ranks of control runs among the tuned runs near them, as until 0.2.0.
+/// A claim that other runs than these made: of the epoch before, or, as until 0.2.0, by the ranks of control
+/// runs among the tuned runs near them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Former {
     key: String,
@@ -117,6 +118,22 @@ impl Evidence {
             before: self.comparisons()
                 + u64::from(self.labels.controls() + self.labels.tuned() > 0),
             ..Evidence::default()
+        }
+    }
+
+    /// The next epoch's evidence where the study stays settled, although its space has changed: a claim
+    /// stays while nothing else is chosen and nothing is claimed by the runs since then. `carried`: the
+    /// key that a parametrization has in the next epoch's space, if that offers it.
+    #[must_use]
+    pub fn continued(&self, epoch: i32, carried: impl FnOnce(&str) -> Option<String>) -> Self {
+        let gain = Some(self.gain(epoch)).filter(|gain| gain.verdict.is_resolved());
+        let key = self.chosen.as_ref().and_then(|chosen| carried(&chosen.key));
+        Evidence {
+            former: key.zip(gain).map(|(key, gain)| Former {
+                key,
+                gain: gain::kept(&gain),
+            }),
+            ..self.next_epoch()
         }
     }
 

@@ -29,8 +29,9 @@ pub fn carried_parametrization(
 
 /// The history of an epoch in the space `to` that follows one in `from`.
 ///
-/// If `to` offers nothing new and has the same default, the epoch continues: a settled study stays
-/// settled. Otherwise it searches again, with all known runs and a full budget. Regret counts on.
+/// A settled study stays settled if its choice stands: see [`stays_settled`]. A study that searches goes
+/// on where it is if `to` offers nothing new; otherwise it has a full budget again, with all known runs.
+/// Regret counts on.
 pub fn carried(history: &History, from: &Space, to: &Space) -> History {
     let tested = history
         .tested
@@ -43,7 +44,11 @@ pub fn carried(history: &History, from: &Space, to: &Space) -> History {
             })
         })
         .collect();
-    let tally = if offers_nothing_new(from, to) {
+    let goes_on = match history.tally.settled {
+        0 => offers_nothing_new(from, to),
+        _ => stays_settled(from, to),
+    };
+    let tally = if goes_on {
         history.tally
     } else {
         Tally {
@@ -55,6 +60,14 @@ pub fn carried(history: &History, from: &Space, to: &Space) -> History {
         }
     };
     History { tested, tally }
+}
+
+/// Whether a study that has settled in the space `from` stays settled in `to`: one of them offers all that
+/// the other does, with the same defaults. What was chosen stands, and so does what is claimed of it. New
+/// values are explored when somebody resets the study.
+#[must_use]
+pub fn stays_settled(from: &Space, to: &Space) -> bool {
+    offers_nothing_new(from, to) || offers_nothing_new(to, from)
 }
 
 fn offers_nothing_new(from: &Space, to: &Space) -> bool {
@@ -137,10 +150,34 @@ mod tests {
         assert_eq!(new.tested.len(), 2);
         assert_eq!(new.tested[1].parametrization, expected);
         assert_eq!(new.tested[1].elapsed, old.tested[1].elapsed);
-        assert_eq!(
-            (new.tally.explored, new.tally.settled, new.tally.total),
-            (0, 0, 15)
-        );
+        assert_eq!(new.tally, old.tally, "it has settled, and stays so");
+    }
+
+    #[test]
+    fn a_study_that_searches_explores_what_is_new() {
+        let from = space(&[1, 2], 1, &[]);
+        let mut old = history(&from, &[point(&[("size", 1.into())])]);
+        old.tally.settled = 0;
+        for to in [space(&[1, 2, 4], 1, &[]), space(&[1, 2], 1, &[sieve()])] {
+            let new = carried(&old, &from, &to);
+            assert_eq!((new.tally.explored, new.tally.total), (0, 15));
+        }
+    }
+
+    #[test]
+    fn a_settled_study_stays_so_whatever_is_added() {
+        let from = space(&[1, 2], 1, &[]);
+        for (to, stays) in [
+            (space(&[1, 2, 4], 1, &[]), true),
+            (space(&[1, 2], 1, &[sieve()]), true),
+            (space(&[1], 1, &[]), true),
+            (space(&[1, 4], 1, &[]), false),
+            (space(&[1, 2, 4], 2, &[]), false),
+        ] {
+            assert_eq!(stays_settled(&from, &to), stays, "{to:?}");
+            let old = history(&from, &[point(&[("size", 1.into())])]);
+            assert_eq!(carried(&old, &from, &to).tally.settled > 0, stays);
+        }
     }
 
     #[test]

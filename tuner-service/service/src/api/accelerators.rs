@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, State};
+use axum::{Extension, Json};
 use io_autotune_catalogue::{Accelerator, Need};
-use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary, ErrorBody};
+use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary, ErrorBody, SpaceInUse};
 
 use super::checked::Checked;
 use super::{ApiError, Service};
+use crate::reader::Reader;
 
 /// The accelerators of this site.
 #[utoipa::path(get, path = "/v1/accelerators", responses((status = 200, body = Vec<AcceleratorSummary>)))]
@@ -33,15 +34,30 @@ pub(super) async fn list(State(service): State<Arc<Service>>) -> Json<Vec<Accele
     (status = 422, body = ErrorBody, description = "There is none, and the message has the valid choices; or they cannot be tuned together")))]
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
+    Extension(reader): Extension<Reader>,
     Checked(Path(name)): Checked<Path<String>>,
 ) -> Result<Json<AcceleratorDetail>, ApiError> {
     let accelerator = service.accelerator(Some(&name))?;
+    let in_use = match reader {
+        Reader::Admin => Some(service.store.spaces_in_use(&accelerator.name).await?),
+        _ => None,
+    };
     Ok(Json(AcceleratorDetail {
         summary: summary(&service, &accelerator),
         description: accelerator.description.clone(),
         takes_effect: accelerator.takes_effect.clone(),
         space: accelerator.space.clone(),
         delivery: accelerator.ways(),
+        in_use: in_use.map(|spaces| {
+            let spaces = spaces.into_iter();
+            spaces
+                .map(|(space, settled, studies)| SpaceInUse {
+                    space,
+                    settled,
+                    studies,
+                })
+                .collect()
+        }),
     }))
 }
 

@@ -54,6 +54,16 @@ pub(super) fn former(gain: &Gain) -> Gain {
     }
 }
 
+/// A claim of the epoch before.
+pub(super) fn kept(gain: &Gain) -> Gain {
+    Gain {
+        reason:
+            "Claimed before the accelerator's parameters changed; what was chosen is still offered."
+                .to_owned(),
+        ..gain.clone()
+    }
+}
+
 /// The effect of a study's comparison `number`.
 pub(super) fn effect(
     epoch: i32,

@@ -1,5 +1,8 @@
 //! Files of accelerators: what they deliver, and that they change while the service runs.
 
+use io_autotune_engine::Phase;
+
+use super::super::{Course, QUICK};
 use super::*;
 
 /// The text of "A new one in ten minutes".
@@ -335,6 +338,104 @@ async fn a_parameter_that_comes_opens_an_epoch_whose_runs_had_its_default() {
     assert_eq!(run["epoch"], 2);
     assert_eq!(run["parametrization"], json!({ "size": 1, "depth": 8 }));
     assert!(run["reason"].as_str().unwrap().contains("2 of"), "{run}");
+}
+
+/// A study of `small` that has settled, and of which a gain is claimed.
+async fn claimed(catalogue: &SiteCatalogue) -> TestService {
+    const MOST_RUNS: u32 = 200;
+    catalogue.put("small", &sized("small", "[1, 2, 4]"));
+    let config = format!("{QUICK}{}", catalogue.configuration());
+    let service = TestService::with(&config).await;
+    for number in 1..=MOST_RUNS {
+        goes_with_small(&service, number).await;
+        let study = service.study("ocean").await;
+        if study["phase"] == "settled" && study["gain"]["resolved"] == true {
+            return service;
+        }
+    }
+    panic!("no gain is claimed in {MOST_RUNS} runs");
+}
+
+/// A run that is the quicker the larger the size is.
+async fn goes_with_small(service: &TestService, number: u32) -> Value {
+    let noise = 1.0 + 0.01 * f64::from(number % 7);
+    service
+        .ran(ALICE, SMALL, |given| {
+            let size = json!(given.parametrization)["size"].as_f64().unwrap();
+            Course::completed(40.0 / (1.0 + size) * noise)
+        })
+        .await
+}
+
+#[tokio::test]
+async fn a_settled_study_stays_so_with_its_claim_when_values_are_added() {
+    let catalogue = SiteCatalogue::with(&["romio"]);
+    let service = claimed(&catalogue).await;
+    let before = service.study("ocean").await;
+    catalogue.put("small", &sized("small", "[1, 2, 4, 8]"));
+    service.look_at_files().await;
+    // Before and after the first verdict of the new epoch.
+    for number in 1..=2 {
+        let run = service.job(ALICE, SMALL).start(&service).await;
+        assert_eq!(run.phase, Phase::Settled);
+        let study = service.study("ocean").await;
+        assert_eq!(
+            (&study["epoch"], &study["phase"]),
+            (&json!(2), &json!("settled"))
+        );
+        for name in ["verdict", "share", "low", "high", "control_runs"] {
+            assert_eq!(
+                study["assessment"]["gain"][name], before["assessment"]["gain"][name],
+                "{name} of {study}"
+            );
+        }
+        assert_eq!(study["recommended"], before["recommended"]);
+        goes_with_small(&service, number).await;
+    }
+    let gain = &service.study("ocean").await["assessment"]["gain"];
+    assert!(
+        gain["reason"].as_str().unwrap().contains("still offered"),
+        "{gain}"
+    );
+    assert_eq!(service.database.number(SEARCH_AGAIN).await, 0);
+}
+
+const SEARCH_AGAIN: &str = "select count(*) from audit where action = 'search-again'";
+
+#[tokio::test]
+async fn a_settled_study_that_searches_again_is_told_to_its_owner() {
+    let catalogue = SiteCatalogue::with(&["romio"]);
+    let service = claimed(&catalogue).await;
+    catalogue.put("small", &sized("small", "[1, 2, 8]"));
+    service.look_at_files().await;
+    let run = service.job(ALICE, SMALL).start(&service).await;
+    assert_ne!(run.phase, Phase::Settled);
+    assert_eq!(
+        service.study("ocean").await["assessment"]["gain"]["verdict"],
+        "not_yet"
+    );
+    let lines = service.user(ALICE).get("/v1/audit").await.ok();
+    assert_eq!(lines[0]["action"], "search-again", "{lines}");
+    assert_eq!(lines[0]["detail"]["opened_epoch"], 2);
+    assert!(lines[0]["why"].as_str().unwrap().contains("other values"));
+}
+
+#[tokio::test]
+async fn an_admin_is_told_how_many_studies_search_in_what() {
+    let catalogue = SiteCatalogue::with(&["romio"]);
+    let service = with_small(&catalogue).await;
+    service.job(BOB, SMALL).runs(&service, 2.0).await;
+    let of = async |uid| service.user(uid).get("/v1/accelerators/small").await.ok();
+    let told = of(ADMIN).await;
+    let [in_use] = told["in_use"].as_array().unwrap().as_slice() else {
+        panic!("one space: {told}");
+    };
+    assert_eq!(
+        (&in_use["studies"], &in_use["settled"]),
+        (&json!(2), &json!(false))
+    );
+    assert_eq!(in_use["space"][0]["values"], json!([1, 2, 4]));
+    assert_eq!(of(ALICE).await.get("in_use"), None);
 }
 
 #[tokio::test]
