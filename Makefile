@@ -124,8 +124,8 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 	nice tests/with-postgres tests/describe-queries --check
 	nice tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
-test-command: build $(VENV)/.installed ## The command against a real service whose nodes and Slurm are played, without Slurm
-	@deploy/install-deps cluster test
+test-command: build $(VENV)/.installed $(VENV_REPORT)/.installed ## The command against a real service whose nodes and Slurm are played, without Slurm
+	@deploy/install-deps cluster report test
 	nice tests/with-postgres $(PYTEST) tests/command --numprocesses=2 --dist=loadfile
 
 test-database: build $(VENV)/.installed $(VENV_REPORT)/.installed ## A service on PostgreSQL with TLS, with a standby and over PgBouncer, all real, without Slurm

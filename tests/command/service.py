@@ -186,6 +186,11 @@ class Service:
         """The environment of its users."""
         return {**self.place.env, "IO_AUTOTUNE_CONFIG": str(self.client_toml)}
 
+    @property
+    def database_url(self) -> str:
+        """The URL of its database."""
+        return self.place.url(self._database)
+
     def sql(self, query: str) -> list[list[str]]:
         """Return what its database answers, as rows of text."""
         return self.place.sql(query, self._database)

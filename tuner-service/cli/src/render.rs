@@ -21,9 +21,9 @@ mod units;
 
 use std::fmt::Display;
 
-use io_autotune_model::{OTHERS_RATIO, Parametrization};
+use io_autotune_model::{Elapsed, OTHERS_RATIO, Parametrization};
 use io_autotune_protocol::{
-    Applied, BegunFrom, Cleaned, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary,
+    Applied, BegunFrom, Cleaned, FinishRequest, Request, RunDetail, RunState, RunSummary,
     StudySummary, shown_lines,
 };
 

@@ -7,11 +7,14 @@ use std::path::Path;
 use io_autotune_engine::with_rules_table;
 use io_autotune_model::NotCountedBecause;
 
+/// A page with its table renewed, if it marks one.
+type Renewed = fn(&str) -> Option<String>;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let docs = env::args()
         .nth(1)
         .ok_or("give the directory of the pages")?;
-    let pages: [(&str, fn(&str) -> Option<String>); 2] = [
+    let pages: [(&str, Renewed); 2] = [
         ("engine.md", with_rules_table),
         ("run.md", NotCountedBecause::with_table),
     ];

@@ -45,7 +45,7 @@ pub use search::surrogate_genetic::SurrogateGenetic;
 pub use settled::control_runs::control_chance;
 pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
-pub use settled::mean_interval::{MeanInterval, mean_interval};
+pub use settled::mean_interval::elapsed_of;
 pub use settled::shared::SharedEvidence;
 pub use study::cleaned::Cleaned;
 pub use study::decision::Decided;

@@ -19,6 +19,10 @@ pub struct Assessment {
     /// assessed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
+    /// The most that exploring was estimated to have cost the epoch so far, in runs of the default. What
+    /// is estimated later may be less; this never falls.
+    #[serde(default)]
+    pub exploring_cost: f64,
     /// The effect of each comparison: one for an epoch.
     pub effects: Vec<Effect>,
     /// The findings of the epoch.
@@ -36,6 +40,44 @@ pub struct Assessment {
     /// What is estimated where others fare as ever; none where nothing is known of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaned: Option<CleanedEstimates>,
+}
+
+/// The mean of some runs' elapsed, or of another objective.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Elapsed {
+    /// How many runs.
+    pub n: u64,
+    /// Their mean, in seconds or the objective's unit.
+    pub mean: f64,
+    /// The ends of the mean's 95 % interval, symmetric on the log scale, if there are at least two runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Elapsed {
+    /// In the objective's own numbers, where a history has reciprocals.
+    #[must_use]
+    pub fn told(self, objective: &Objective) -> Self {
+        Elapsed {
+            n: self.n,
+            mean: objective.told(self.mean),
+            interval: self.interval.map(|(low, high)| {
+                let (low, high) = (objective.told(low), objective.told(high));
+                (low.min(high), low.max(high))
+            }),
+        }
+    }
+}
+
+/// The runs that a gain compares, but for those that their time limit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Compared {
+    /// The control runs, of the default.
+    pub control: Elapsed,
+    /// The tuned runs.
+    pub tuned: Elapsed,
 }
 
 /// Estimates of the objective without the noise that how other runs fared meanwhile explains.
@@ -174,6 +216,9 @@ pub struct Gain {
     pub runs_needed: Option<u64>,
     /// An e-value against no effect: 20 corresponds to a 5 % error rate for one study.
     pub evidence: f64,
+    /// What the compared runs took, as the history has it; absent before there are some of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
 }
 
 impl Gain {

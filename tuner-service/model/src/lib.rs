@@ -24,8 +24,8 @@ pub mod text;
 pub mod words;
 
 pub use assessment::{
-    Assessment, CleanedEstimates, Effect, ElapsedBeside, Estimate, Finding, FindingKind, Gain,
-    GainVerdict, Outlook, SharedGain,
+    Assessment, CleanedEstimates, Compared, Effect, Elapsed, ElapsedBeside, Estimate, Finding,
+    FindingKind, Gain, GainVerdict, Outlook, SharedGain,
 };
 pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{
-    Assessment, Finding, Gain, JobName, Next, NotCountedBecause, Objective, Outcome,
+    Assessment, Elapsed, Finding, Gain, JobName, Next, NotCountedBecause, Objective, Outcome,
     Parametrization, Phase, Pin, Removed, Role, Sluid, Space,
 };
 use jiff::Timestamp;
@@ -648,11 +648,14 @@ impl GainSummary {
     }
 }
 
-/// The expected time that exploring has cost.
+/// The time that exploring has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RegretSummary {
-    /// In runs of the default.
+    /// In runs of the default: the most that it was estimated to be in the epoch, which never falls.
     pub runs: f64,
+    /// What is expected by all that is known now, which the budget bounds.
+    #[serde(default)]
+    pub expected: f64,
     /// The budget by now, in runs of the default.
     pub budget: f64,
     /// In node-seconds; null before a run of the default has counted.

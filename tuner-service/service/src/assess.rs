@@ -46,9 +46,9 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
     let mut effects = earlier
         .as_ref()
         .map_or_else(Vec::new, |one| one.effects.clone());
-    let mut gain = match earlier {
-        Some(one) if one.epoch == state.epoch => one.gain,
-        _ => Evidence::default().gain(state.epoch),
+    let (mut gain, cost_before) = match earlier {
+        Some(one) if one.epoch == state.epoch => (one.gain, one.exploring_cost),
+        _ => (Evidence::default().gain(state.epoch), 0.0),
     };
     let mut before = None;
     for kept in assessing.evidence().await? {
@@ -82,9 +82,11 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
             )
             .await?;
     }
+    let renewed = assessment(&state, gain, effects, settings);
     let assessment = Assessment {
         shared: shared(&mut assessing, &state, shared_earlier).await?,
-        ..assessment(&state, gain, effects, settings)
+        exploring_cost: renewed.exploring_cost.max(cost_before),
+        ..renewed
     };
     assessing.write_assessment(&assessment).await?;
     assessing.commit().await
@@ -144,7 +146,11 @@ fn begun(
             .ok()
     };
     match read(&kept.own, claim) {
-        Some(own) if kept.judged.is_some_and(|run_id| run_id <= own.through) => own.anew(),
+        Some(own)
+            if kept.judged.is_some_and(|run_id| run_id <= own.through) || own.lacks_sides() =>
+        {
+            own.anew()
+        }
         Some(own) => own,
         None => {
             let before = before.cloned().or_else(|| read(&kept.earlier, None));
@@ -227,6 +233,7 @@ fn assessment(
         standing: (state.siblings.is_empty())
             .then(|| standing_of(&epoch, restricted.history(), restricted.history())),
         gain,
+        exploring_cost: epoch.expected_regret(restricted.history()),
         effects,
         findings: epoch.findings(restricted.history(), facts),
         objective: state.objective.clone(),

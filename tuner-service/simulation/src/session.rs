@@ -8,8 +8,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use io_autotune_engine::{
-    Epoch, History, MethodName, Parametrization, Pending, RegretSettings, SampleError, Settings,
-    Tally, Tested, mean_interval,
+    Epoch, History, MethodName, Moments, Parametrization, Pending, RegretSettings, SampleError,
+    Settings, Tally, Tested, elapsed_of,
 };
 use serde_json::{Value as Json, json};
 
@@ -198,13 +198,17 @@ impl Session {
         let best = self.epoch().recommend_now(&self.history);
         let best = best.unwrap_or_else(|| space.default());
         let times = self.times(&best);
-        let interval = mean_interval(&times);
-        let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+        let mut moments = Moments::default();
+        for time in &times {
+            // A number that its sums cannot hold was refused when it was told.
+            let _ = moments.push(*time);
+        }
+        let known = elapsed_of(&moments);
         json!({
             "parametrization": self.file.spell(&best),
-            "mean": mean,
+            "mean": known.map(|known| known.mean),
             "n": times.len(),
-            "interval": interval.map(|interval| [interval.low, interval.high]),
+            "interval": known.and_then(|known| known.interval),
         })
     }
 

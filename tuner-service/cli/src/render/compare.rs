@@ -123,7 +123,7 @@ pub(crate) fn studies(a: &StudySummary, b: &StudySummary) -> Columns {
         ("tuned (s)", |study| study.tuned),
     ] {
         let (a, b) = (of(a), of(b));
-        let shown = |elapsed: Option<io_autotune_protocol::Elapsed>| {
+        let shown = |elapsed: Option<io_autotune_model::Elapsed>| {
             elapsed.map_or_else(
                 || "-".into(),
                 |one| format!("{} ({} runs)", mean(&one), one.n),

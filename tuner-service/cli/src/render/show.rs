@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
     let study = &detail.study;
     let mut text = shown_lines(&format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}gain         {}\nbest         {}\n{}\nspace, {} parametrizations\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}gain         {}\nchosen       {}\n{}\nspace, {} parametrizations\n",
         study.application,
         user(study),
         study.accelerator,
@@ -34,10 +34,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
             .assessment
             .as_ref()
             .map_or_else(|| "-".to_owned(), gain::of),
-        match &study.recommended {
-            None => "nothing yet".to_owned(),
-            Some(_) => differing(&study.differs),
-        },
+        status::chosen(study),
         sharing::lines(study),
         detail.size,
     ));

@@ -1,8 +1,7 @@
 //! Where studies stand: a line each, or one in full.
 
-use io_autotune_model::Objective;
-use io_autotune_model::{FindingKind, Gain, GainVerdict, Phase, Unknown};
-use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
+use io_autotune_model::{Elapsed, FindingKind, Gain, GainVerdict, Objective, Phase, Unknown};
+use io_autotune_protocol::{RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::{context, differing, gain, opening, order, phase, sharing, units, user};
@@ -297,19 +296,22 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             || "not said: the service is older than this command".to_owned(),
             gain::of
         ),
-        match &study.recommended {
-            None if has_nothing_to_win(study) => "the default".to_owned(),
-            None => "nothing yet".to_owned(),
-            Some(_) => differing(&study.differs),
-        },
+        chosen(study),
         study.why
     );
     if let Some(regret) = &study.regret {
         let time = regret.node_seconds.map(units::node_time);
         let time = time.map_or_else(String::new, |time| format!(" ({time})"));
+        let (most, expected) = (
+            format!("{:.1}", regret.runs + 0.0),
+            format!("{:.1}", regret.expected + 0.0),
+        );
+        let now = match most == expected {
+            true => String::new(),
+            false => format!("; by what is known now {expected}"),
+        };
         rest.push_str(&format!(
-            "regret       exploring has cost about {:.1} runs of the default{time}; {:.1} allowed by now\n",
-            regret.runs + 0.0,
+            "regret       exploring has cost about {most} runs of the default{time}{now}; {:.1} allowed by now\n",
             regret.budget
         ));
     }
@@ -329,6 +331,15 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     }
     let list = list.map_or_else(String::new, |list| format!("{list}\n"));
     format!("{}{list}{}", shown_lines(&text), shown_lines(&rest))
+}
+
+/// What a study has chosen, in full.
+pub(crate) fn chosen(study: &StudySummary) -> String {
+    match &study.recommended {
+        None if has_nothing_to_win(study) => "the default".to_owned(),
+        None => "nothing yet".to_owned(),
+        Some(_) => differing(&study.differs),
+    }
 }
 
 /// What is compared: the default and, once it has run, the choice.

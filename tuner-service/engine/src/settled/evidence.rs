@@ -16,12 +16,13 @@ pub(super) mod labels;
 #[cfg(test)]
 mod tests;
 
-use io_autotune_model::{Effect, Gain, Phase, Role};
+use io_autotune_model::{Compared, Effect, Gain, Moments, Phase, Role};
 use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
 use self::hours::{Hours, Saved, Timed};
 use self::labels::{Before, Labels, Noise};
+use crate::settled::mean_interval::elapsed_of;
 
 /// A run with a verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,13 +86,34 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_proof: bool,
     labels: Labels,
+    /// What the compared runs took; none before there is one, and of evidence kept before 0.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sides: Option<Sides>,
     hours: Hours,
+}
+
+/// The runs that are compared, but for those that their time limit ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Sides {
+    control: Moments,
+    tuned: Moments,
+}
+
+impl Sides {
+    fn compared(&self) -> Option<Compared> {
+        Some(Compared {
+            control: elapsed_of(&self.control)?,
+            tuned: elapsed_of(&self.tuned)?,
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Proof {
     key: String,
     labels: Labels,
+    #[serde(default)]
+    sides: Sides,
     saved: Saved,
 }
 
@@ -167,6 +189,11 @@ impl Evidence {
         }
     }
 
+    /// Whether it was kept by a version that did not keep what the compared runs took: they enter anew.
+    pub fn lacks_sides(&self) -> bool {
+        self.sides.is_none() && self.labels.controls() + self.labels.tuned() > 0
+    }
+
     /// The number of comparisons of the study before this epoch's.
     pub fn comparisons_before(&self) -> u64 {
         self.before
@@ -218,13 +245,24 @@ impl Evidence {
         }
         // Whatever was applied in the end: only the draw makes labels comparable.
         match chance {
-            Some(chance) if is_settled || is_control => match log {
-                Some(log) => self.labels.enter(is_control, Some(log), chance, before),
-                None => {
-                    let bound = counts.elapsed.logarithm();
-                    self.labels.enter_cut(is_control, bound, chance, before);
+            Some(chance) if is_settled || is_control => {
+                let sides = self.sides.get_or_insert_default();
+                match log {
+                    Some(log) => {
+                        self.labels.enter(is_control, Some(log), chance, before);
+                        let side = match is_control {
+                            true => &mut sides.control,
+                            false => &mut sides.tuned,
+                        };
+                        // Positive and finite, as said above: a sum that is not leaves it out.
+                        let _ = side.push(counts.elapsed);
+                    }
+                    None => {
+                        let bound = counts.elapsed.logarithm();
+                        self.labels.enter_cut(is_control, bound, chance, before);
+                    }
                 }
-            },
+            }
             _ => match run.role {
                 Role::Settled => self.labels.observe(false, log, before),
                 Role::Baseline | Role::Control => self.labels.observe(true, log, before),
@@ -250,6 +288,7 @@ impl Evidence {
             self.proof = Some(Box::new(Proof {
                 key: chosen.key.clone(),
                 labels,
+                sides: self.sides.take().unwrap_or_default(),
                 saved,
             }));
         }
@@ -269,7 +308,8 @@ impl Evidence {
         }
         let compared = self.noise().and_then(|noise| {
             let effect = self.effect_in(epoch, &noise)?;
-            Some(gain::of(&effect, self.is_beside, noise.explained()))
+            let sides = self.sides.as_ref().and_then(Sides::compared);
+            Some(gain::of(&effect, sides, self.is_beside, noise.explained()))
         });
         let own = compared.unwrap_or_else(|| {
             let reason = "No control run was made near the runs of the chosen parametrization yet.";
@@ -319,7 +359,9 @@ impl Evidence {
 
     fn proof_effect(&self, epoch: i32) -> Option<Effect> {
         let proof = self.proof.as_ref()?;
-        let Proof { key, labels, saved } = proof.as_ref();
+        let Proof {
+            key, labels, saved, ..
+        } = proof.as_ref();
         let (number, noise) = (self.before + 1, labels.noise()?);
         Some(gain::effect(epoch, key, number, labels, &noise, saved))
     }
@@ -328,7 +370,8 @@ impl Evidence {
     fn proven(&self, epoch: i32) -> Option<Gain> {
         let effect = self.proof_effect(epoch)?;
         let said = "Claimed before the search had ended, of what was recommended then.";
-        let gain = gain::of(&effect, self.is_beside, Some(said.to_owned()));
+        let sides = self.proof.as_ref().and_then(|proof| proof.sides.compared());
+        let gain = gain::of(&effect, sides, self.is_beside, Some(said.to_owned()));
         gain.verdict.is_resolved().then_some(gain)
     }
 

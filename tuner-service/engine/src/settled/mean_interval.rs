@@ -1,54 +1,33 @@
-//! Means with two-sided 95 % intervals, for independent and nearly normal numbers.
+//! Means of positive numbers with two-sided 95 % intervals.
 
-use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
+use io_autotune_model::Elapsed;
 use io_autotune_search::history::Moments;
+use io_autotune_search::math::Portable;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 const UPPER: f64 = 0.975;
 /// That quantile of the normal distribution.
 pub(crate) const NORMAL: f64 = 1.959_963_984_540_054;
 
-/// An arithmetic mean with its 95 % interval, in the numbers' unit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MeanInterval {
-    /// How many numbers.
-    pub n: u64,
-    /// The mean.
-    pub mean: f64,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
+/// The mean of positive numbers by their moments, such as the seconds of some runs; none of no numbers.
+///
+/// The interval is symmetric on the log scale, so that a time is never negative: by the delta method the
+/// standard error of the mean's logarithm is `s / (mean * sqrt(n))`, and the ends are
+/// `mean * exp(± t(0.975, n - 1) * s / (mean * sqrt(n)))`.
+#[must_use]
+pub fn elapsed_of(moments: &Moments) -> Option<Elapsed> {
+    (moments.count > 0).then(|| Elapsed {
+        n: moments.count,
+        mean: moments.mean,
+        interval: interval(moments),
+    })
 }
 
-/// A mean with its 95 % interval by Student's t: `mean ± t(0.975, n - 1) * s / sqrt(n)`. None under
-/// two numbers, or if one is not finite.
-pub fn mean_interval(numbers: &[f64]) -> Option<MeanInterval> {
-    MeanInterval::of(&moments(numbers.iter().copied())?)
-}
-
-impl MeanInterval {
-    /// [`mean_interval`] of the numbers with these moments.
-    pub fn of(moments: &Moments) -> Option<Self> {
-        let half = quantile((moments.count.checked_sub(1)?) as f64)? * moments.standard_error()?;
-        let interval = MeanInterval {
-            n: moments.count,
-            mean: moments.mean,
-            low: moments.mean - half,
-            high: moments.mean + half,
-        };
-        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
-    }
-}
-
-fn moments(numbers: impl Iterator<Item = f64>) -> Option<Moments> {
-    let mut moments = Moments::default();
-    for number in numbers {
-        moments.push(number).ok()?;
-    }
-    Some(moments)
+fn interval(moments: &Moments) -> Option<(f64, f64)> {
+    let quantile = quantile((moments.count.checked_sub(1)?) as f64)?;
+    let factor = (quantile * moments.standard_error()? / moments.mean).exponential();
+    let (low, high) = (moments.mean / factor, moments.mean * factor);
+    (moments.mean > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
 }
 
 /// The 97.5 % quantile of Student's t. The incomplete beta function loses digits beyond df = 10^4,
@@ -86,20 +65,32 @@ mod tests {
         }
     }
 
+    fn of(numbers: &[f64]) -> Option<Elapsed> {
+        let mut moments = Moments::default();
+        for number in numbers {
+            moments.push(*number).unwrap();
+        }
+        elapsed_of(&moments)
+    }
+
     #[test]
     fn a_mean_by_hand() {
         // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, s = sqrt(32 / 7), t(7) = 2.364624.
-        let interval = mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
-        let half = 2.364_624_252 * (32.0_f64 / 7.0 / 8.0).sqrt();
-        assert_eq!(interval.n, 8);
-        close(interval.mean, 5.0, 1e-12);
-        close(interval.low, 5.0 - half, 1e-6);
-        close(interval.high, 5.0 + half, 1e-6);
-        assert_eq!(mean_interval(&[]), None);
-        assert_eq!(mean_interval(&[1.0]), None);
-        assert_eq!(mean_interval(&[1.0, f64::NAN]), None);
-        assert_eq!(mean_interval(&[f64::MAX, -f64::MAX]), None);
-        let flat = mean_interval(&[3.0, 3.0]).unwrap();
-        assert_eq!((flat.low, flat.high), (3.0, 3.0));
+        let known = of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        let half = 2.364_624_252 * (32.0_f64 / 7.0 / 8.0).sqrt() / 5.0;
+        let (low, high) = known.interval.unwrap();
+        assert_eq!(known.n, 8);
+        close(known.mean, 5.0, 1e-12);
+        close(low, 5.0 * (-half).exponential(), 1e-6);
+        close(high, 5.0 * half.exponential(), 1e-6);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[1.0]).unwrap().interval, None);
+        assert_eq!(of(&[3.0, 3.0]).unwrap().interval, Some((3.0, 3.0)));
+    }
+
+    #[test]
+    fn no_time_is_negative_however_much_runs_scatter() {
+        let (low, high) = of(&[1.0, 1.0, 8.0]).unwrap().interval.unwrap();
+        assert!(0.0 < low && low < 1.0 && high > 8.0, "{low} .. {high}");
     }
 }

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Chosen, Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization,
-    Phase, Rule, Silence, Space, Steering, Tested, mean_interval,
+    Chosen, Epoch, History, Importance, LEAST_MEMBERS, MethodName, Parametrization, Phase, Rule,
+    Silence, Space, Steering, elapsed_of,
 };
-use io_autotune_model::{Assessment, Finding, FindingKind, OTHERS_RATIO, Objective, SettledRun};
+use io_autotune_model::{Assessment, Elapsed, Finding, FindingKind, OTHERS_RATIO, Objective};
 use io_autotune_protocol::{
-    BegunFrom, Cleaned, Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
+    BegunFrom, Cleaned, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
     OrderSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
     SharingSummary, StudyDetail, StudySummary, TestedSummary,
 };
@@ -26,9 +26,6 @@ use crate::heard::{Heard, Hearing};
 use crate::limits::known_limit;
 use crate::plain;
 use crate::reader::Reader;
-
-/// Comparisons use the newest runs.
-const COMPARED_RUNS: usize = 5000;
 
 pub(crate) async fn studies(
     service: &Service,
@@ -59,11 +56,6 @@ async fn study_of(
     state: &StudyState,
     heard: &Heard<'_>,
 ) -> Result<StudySummary, ApiError> {
-    let runs = service
-        .store
-        .settled_runs(state.epoch_id, COMPARED_RUNS)
-        .await?;
-    let comparison = Comparison::of(&runs);
     let restricted = of_history(state, Cow::Borrowed(&heard.history));
     let history = restricted.history();
     let surrogates = service.surrogates.of(state.epoch_id);
@@ -137,7 +129,9 @@ async fn study_of(
             )
         }
     };
+    let compared = assessment.gain.compared;
     let regret = regret(
+        assessment.exploring_cost,
         default.filter(|_| state.objective.is_elapsed()),
         &epoch,
         history,
@@ -196,9 +190,9 @@ async fn study_of(
         not_counted: row.not_counted,
         in_flight: row.in_flight,
         explored: (history.tally.explored, epoch.settings().budget),
-        default: default.map(|one| told(&state.objective, one)),
-        control: comparison.control.map(|one| told(&state.objective, one)),
-        tuned: comparison.tuned.map(|one| told(&state.objective, one)),
+        default: default.map(|one| one.told(&state.objective)),
+        control: compared.map(|one| one.control.told(&state.objective)),
+        tuned: compared.map(|one| one.tuned.told(&state.objective)),
         gain: GainSummary::of(&assessment.gain),
         differs: recommended
             .as_ref()
@@ -308,17 +302,20 @@ pub(crate) fn ordered(state: &StudyState) -> Option<&'static str> {
 
 /// In node-seconds: as many nodes as the context has, at the default's mean.
 fn regret(
+    cost_before: f64,
     default: Option<Elapsed>,
     epoch: &Epoch<'_>,
     history: &History,
     context: &BTreeMap<String, String>,
 ) -> RegretSummary {
-    let runs = epoch.expected_regret(history);
+    let expected = epoch.expected_regret(history);
+    let runs = expected.max(cost_before);
     let nodes = context
         .get("nodes")
         .and_then(|nodes| nodes.parse::<f64>().ok());
     RegretSummary {
         runs,
+        expected,
         budget: epoch.settings().regret.bound(history.tally.total),
         node_seconds: default.map(|default| runs * default.mean * nodes.unwrap_or(1.0)),
     }
@@ -329,33 +326,7 @@ fn of_default(space: &Space, history: &History) -> Option<Elapsed> {
     let default = space.default();
     let mut tested = history.tested.iter();
     let found = tested.find(|one| one.parametrization == default);
-    found.and_then(mean)
-}
-
-/// The counted runs of a parametrization.
-fn mean(tested: &Tested) -> Option<Elapsed> {
-    let moments = &tested.elapsed;
-    (moments.count > 0).then(|| Elapsed {
-        n: moments.count,
-        mean: moments.mean,
-        interval: MeanInterval::of(moments).map(|found| (found.low, found.high)),
-    })
-}
-
-/// In the objective's own numbers, where a history has reciprocals.
-fn told(objective: &Objective, known: Elapsed) -> Elapsed {
-    match objective.is_maximised() {
-        false => known,
-        true => Elapsed {
-            mean: objective.told(known.mean),
-            // An interval that reaches 0 has no end as a reciprocal.
-            interval: known
-                .interval
-                .filter(|(low, _)| *low > 0.0)
-                .map(|(low, high)| (objective.told(high), objective.told(low))),
-            ..known
-        },
-    }
+    found.and_then(|one| elapsed_of(&one.elapsed))
 }
 
 /// A study with its space and what it has tested.
@@ -374,7 +345,7 @@ pub(crate) async fn study_detail(
         .iter()
         .map(|tested| TestedSummary {
             differs: differences(&state.space, &tested.parametrization),
-            elapsed: mean(tested),
+            elapsed: elapsed_of(&tested.elapsed),
             censored: tested.censored.len() as u64,
             failed: tested.failed,
             quarantined: quarantined
@@ -386,7 +357,7 @@ pub(crate) async fn study_detail(
         .collect();
     tested.sort_by(by_rank);
     for one in &mut tested {
-        one.elapsed = one.elapsed.map(|known| told(&state.objective, known));
+        one.elapsed = one.elapsed.map(|known| known.told(&state.objective));
     }
     let surrogates = service.surrogates.of(state.epoch_id);
     let restricted = of_history(&state, Cow::Borrowed(&heard.history));
@@ -525,40 +496,6 @@ pub(crate) async fn runs(
         .collect()
 }
 
-struct Comparison {
-    control: Option<Elapsed>,
-    tuned: Option<Elapsed>,
-}
-
-impl Comparison {
-    fn of(runs: &[SettledRun]) -> Self {
-        let of = |control| {
-            let runs = runs.iter().filter(|run| run.control == control);
-            elapsed(&runs.map(|run| run.elapsed).collect::<Vec<f64>>())
-        };
-        Self {
-            control: of(true),
-            tuned: of(false),
-        }
-    }
-}
-
-fn elapsed(seconds: &[f64]) -> Option<Elapsed> {
-    match (mean_interval(seconds), seconds) {
-        (Some(MeanInterval { n, mean, low, high }), _) => Some(Elapsed {
-            n,
-            mean,
-            interval: Some((low, high)),
-        }),
-        (None, [only]) => Some(Elapsed {
-            n: 1,
-            mean: *only,
-            interval: None,
-        }),
-        (None, _) => None,
-    }
-}
-
 /// A run without its study's later findings.
 pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
     let (label, inputs) = (reader.learns_label(&row), reader.learns_inputs(&row));
@@ -648,7 +585,9 @@ pub(crate) fn detail(
         let found = tested
             .iter()
             .find(|one| one.parametrization == *parametrization);
-        found.and_then(mean).map(|one| told(&row.objective, one))
+        found
+            .and_then(|one| elapsed_of(&one.elapsed))
+            .map(|one| one.told(&row.objective))
     };
     let (expected, default_then) = (of(&row.parametrization), of(&row.space.default()));
     if !reader.learns_inputs(&row) {
@@ -689,7 +628,7 @@ pub(crate) fn stored<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
 mod tests {
     use std::sync::Arc;
 
-    use io_autotune_engine::Role;
+    use io_autotune_engine::{Role, Tested};
     use io_autotune_store::JobKey;
     use jiff::Timestamp;
     use serde_json::json;
@@ -775,7 +714,7 @@ mod tests {
         assert_eq!((default.n, default.mean), (3, 5.0));
         let summary = |tested: &Tested| TestedSummary {
             differs: differences(&space, &tested.parametrization),
-            elapsed: mean(tested),
+            elapsed: elapsed_of(&tested.elapsed),
             censored: 0,
             failed: 0,
             quarantined: None,

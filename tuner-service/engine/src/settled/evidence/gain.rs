@@ -1,6 +1,6 @@
 //! The effect that an epoch's runs show, and the verdict on it.
 
-use io_autotune_model::{Effect, Gain, GainVerdict};
+use io_autotune_model::{Compared, Effect, Gain, GainVerdict};
 use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -32,6 +32,7 @@ pub(in crate::settled) fn unknown(reason: &str, tuned_runs: u64) -> Gain {
         detectable: None,
         runs_needed: None,
         evidence: 1.0,
+        compared: None,
     }
 }
 
@@ -159,7 +160,12 @@ pub(in crate::settled) fn log_bound(number: u64, direction: Direction) -> f64 {
 
 /// `explained`: how much of the noise is, in one sentence. `is_beside`: node-hours are of elapsed, and
 /// the effect is not.
-pub(super) fn of(effect: &Effect, is_beside: bool, explained: Option<String>) -> Gain {
+pub(super) fn of(
+    effect: &Effect,
+    compared: Option<Compared>,
+    is_beside: bool,
+    explained: Option<String>,
+) -> Gain {
     let share = |log: f64| 1.0 - (-log).exponential();
     let bounds = effect.low.zip(effect.high);
     let estimate = effect.log_ratio.map(share);
@@ -183,6 +189,7 @@ pub(super) fn of(effect: &Effect, is_beside: bool, explained: Option<String>) ->
             .then(|| runs_needed(effect))
             .flatten(),
         evidence: effect.log_evidence.min(MOST_LOG).exponential(),
+        compared,
         ..unknown(&reason.join(" "), effect.tuned_runs)
     }
 }

@@ -140,7 +140,7 @@ impl Start {
         }
     }
 
-    fn new(&self) -> NewRun<'_> {
+    fn as_run(&self) -> NewRun<'_> {
         NewRun {
             job: &self.job,
             sluid: self.sluid.as_ref(),
@@ -161,7 +161,7 @@ impl Start {
     ) -> Result<StartedRun, StoreError> {
         let default = self.space.default();
         let decide = |_: &StudyState| decision(Phase::Baseline, Role::Baseline, default.clone());
-        store.start_unlocked(&self.new(), state, decide).await
+        store.start_unlocked(&self.as_run(), state, decide).await
     }
 
     /// Asks the store.
@@ -170,7 +170,7 @@ impl Start {
         store: &Store,
         mut decide: impl FnMut(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
-        let new = self.new();
+        let new = self.as_run();
         match self.lock {
             Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
             Lock::None => {

@@ -4,14 +4,14 @@ use io_autotune_search::math::Portable;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::settled::mean_interval::mean_interval;
+use crate::settled::mean_interval::elapsed_of;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{
     Outcome, categories, finish, integers, normal, published, recommend, started, suggest,
 };
 use io_autotune_baselines::robert2020::{Crossover, Selection};
 use io_autotune_model::space::{Parametrization, Point, Space};
-use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::history::{History, Moments, Pending, Phase, Role};
 
 /// Six parameters, as ROMIO has; the default is their first values.
 fn space() -> Space {
@@ -150,10 +150,16 @@ fn summarise(
         let time = truth(&space.validate(&life.recommended).unwrap());
         summary.better += u32::from(time < truth(&space.default_point()));
         summary.time += time / f64::from(lives);
-        let [tuned, control] = [&life.tuned, &life.control].map(|runs| mean_interval(runs));
+        let [tuned, control] = [&life.tuned, &life.control].map(|runs| {
+            let mut moments = Moments::default();
+            for run in runs {
+                moments.push(*run).unwrap();
+            }
+            elapsed_of(&moments).and_then(|known| known.interval)
+        });
         let apart = tuned
             .zip(control)
-            .is_some_and(|(tuned, control)| tuned.high < control.low);
+            .is_some_and(|(tuned, control)| tuned.1 < control.0);
         summary.claimed += u32::from(apart);
     }
     summary
