@@ -3,6 +3,8 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use io_autotune_configuration::read_text;
+
 use crate::delivery::is_plain_name;
 use crate::joint::{self, JointError};
 use crate::{Accelerator, AcceleratorError, Fault};
@@ -112,7 +114,7 @@ impl Catalogue {
         let mut catalogue = Self::default();
         let mut errors = Vec::new();
         for path in files {
-            let text = match std::fs::read_to_string(&path) {
+            let text = match read_text(&path) {
                 Ok(text) => text,
                 Err(error) => {
                     errors.push(unreadable(&path, error));
@@ -280,6 +282,29 @@ mod tests {
             matches!(error.0[..], [CatalogueError::Twice { .. }]),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_file_is_utf_8_with_or_without_a_byte_order_mark() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("romio.toml");
+        let text = include_str!("../../../deploy/accelerators.d/romio.toml");
+        let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        std::fs::write(&path, &windows).unwrap();
+        assert_eq!(
+            Catalogue::load(directory.path()).unwrap().choices(),
+            "romio"
+        );
+        let latin1 = [b"# Gr\xf6\xdfe\n", text.as_bytes()].concat();
+        let utf16: Vec<u8> = windows.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (bytes, words) in [(latin1, "line 1 is not in UTF-8"), (utf16, "in UTF-16")] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = Catalogue::load(directory.path()).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("iconv"), "{error}");
+            assert!(error.contains("romio.toml"), "{error}");
+            let live = crate::LiveCatalogue::open(directory.path()).unwrap();
+            assert!(live.refused()[0].problem.contains(words));
+        }
     }
 
     /// Attack (files): Editors and packages leave copies beside an accelerator's file, and a lock that

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use io_autotune_configuration::read_text;
+
 use crate::catalogue::{self, Catalogue};
 use crate::followed::{Refused, Stamp};
 use crate::{Accelerator, CatalogueError};
@@ -155,7 +157,7 @@ fn look(path: &Path, known: Option<&Known>) -> Known {
 }
 
 fn read(path: &Path) -> Result<Accelerator, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = read_text(path).map_err(|error| error.to_string())?;
     Accelerator::parse(&text).map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use io_autotune_configuration::read_text;
+
 use crate::applications::{Rules, RulesError, SHIPPED};
 use crate::followed::{Refused, Stamp};
 
@@ -46,7 +48,7 @@ pub enum RulesFileError {
 impl Rules {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, RulesFileError> {
-        let text = std::fs::read_to_string(path).map_err(|source| RulesFileError::Io {
+        let text = read_text(path).map_err(|source| RulesFileError::Io {
             path: path.to_owned(),
             source,
         })?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use io_autotune_catalogue::{Accelerator, AcceleratorError, Fault, in_file};
+use io_autotune_configuration::read_text;
 use io_autotune_model::{Space, stays_settled};
 use io_autotune_protocol::SpaceInUse;
 
@@ -11,7 +12,7 @@ use crate::service::CliError;
 /// Reads a catalogue file as the service does. Errs with every fault, one a
 /// line: `FILE:LINE:COLUMN: ...`.
 pub(crate) fn check(file: &Path) -> Result<Accelerator, CliError> {
-    let text = std::fs::read_to_string(file).map_err(|source| CliError::Unreadable {
+    let text = read_text(file).map_err(|source| CliError::Unreadable {
         path: file.to_owned(),
         source,
     })?;

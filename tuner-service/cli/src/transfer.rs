@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use io_autotune_configuration::text;
 use io_autotune_protocol::signature::Nonce;
 use io_autotune_protocol::{
     IMPORT_CHUNK, IMPORT_CHUNKS, ImportAnswer, ImportChunk, ImportRequest, ImportStep, export_end,
@@ -200,22 +201,19 @@ fn read(file: &Path) -> Result<String, CliError> {
         path: file.to_owned(),
         source,
     };
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let most = File::open(file).map_err(unreadable)?.take(MOST + 1);
     BufReader::new(most)
-        .read_to_string(&mut text)
+        .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    if text.len() as u64 > MOST {
+    if bytes.len() as u64 > MOST {
         return Err(CliError::Usage(format!(
             "{} is too long for an import, which may have {} MiB: export fewer studies at once",
             file.display(),
             MOST >> 20
         )));
     }
-    // Some editors begin a file with a byte-order mark.
-    if text.starts_with('\u{feff}') {
-        text.drain(..'\u{feff}'.len_utf8());
-    }
+    let text = text(bytes).map_err(|source| unreadable(source.into()))?;
     match text.is_empty() {
         true => Err(CliError::Usage(format!("{} is empty", file.display()))),
         false => Ok(text),

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer, Error};
 
-use crate::mistake::{explained, nearest};
+use crate::mistake::{explained, meant};
 
 /// No file has more mistakes that anybody wants to read at once.
 const MOST: usize = 100;
@@ -56,13 +56,9 @@ pub fn every<T: DeserializeOwned>(text: &str) -> Every<T> {
             Err(error) => error,
         };
         let culprit = culprit::<T>(&root, &error);
-        if !taken.explains(&error) {
+        if !taken.explains(&root, &error, culprit.as_ref()) {
             found.push(located(&root, &error, culprit.as_ref()));
         }
-        // One that is misspelt is not missing besides.
-        taken
-            .keys
-            .extend(nearest(error.message()).map(str::to_owned));
         if !taken.take(root.get_mut(), &error, culprit.as_ref()) {
             break;
         }
@@ -96,6 +92,12 @@ fn sorted(mut found: Vec<Found>) -> Vec<Found> {
 struct Culprit {
     list: Vec<String>,
     element: usize,
+}
+
+impl Culprit {
+    fn of<'a, 'i>(&self, root: &'a Spanned<DeTable<'i>>) -> Option<&'a Spanned<DeValue<'i>>> {
+        array(root.get_ref(), &self.list)?.get(self.element)
+    }
 }
 
 /// The first element with which a list has the error.
@@ -153,9 +155,7 @@ fn array_mut<'a, 'i>(table: &'a mut DeTable<'i>, keys: &[String]) -> Option<&'a 
 /// An error at the key that it is about, as far as its message says which.
 fn located(root: &Spanned<DeTable<'_>>, error: &Error, culprit: Option<&Culprit>) -> Found {
     let mut found = as_it_is(error);
-    if let Some(Culprit { list, element }) = culprit
-        && let Some(one) = array(root.get_ref(), list).and_then(|array| array.get(*element))
-    {
+    if let Some(one) = culprit.and_then(|culprit| culprit.of(root)) {
         found.place = one.span();
         if let DeValue::Table(table) = one.get_ref()
             && let Some((key, _)) = key_of(table, error.message())
@@ -195,8 +195,10 @@ fn unknown_field(message: &str) -> Option<&str> {
     quoted(message, "unknown field `")
 }
 
+/// The key that a table lacks: `missing field `KEY``, or `... needs KEY: add it`.
 fn missing_field(message: &str) -> Option<&str> {
-    quoted(message, "missing field `")
+    let needed = || message.strip_suffix(": add it")?.rsplit_once(" needs ");
+    quoted(message, "missing field `").or_else(|| Some(needed()?.1))
 }
 
 fn quoted<'a>(message: &'a str, start: &str) -> Option<&'a str> {
@@ -206,13 +208,49 @@ fn quoted<'a>(message: &'a str, start: &str) -> Option<&'a str> {
 /// What was taken out.
 #[derive(Debug, Default)]
 struct Taken {
-    keys: Vec<String>,
+    /// Keys, each with the place of its table; with a misspelt key the one that is meant.
+    keys: Vec<(Range<usize>, String)>,
+    /// Whether a text was put where one was missing.
+    filled: bool,
 }
 
+/// The place of a whole file.
+const ROOT: Range<usize> = 0..0;
+
 impl Taken {
-    /// Whether an error is a consequence of what was taken out.
-    fn explains(&self, error: &Error) -> bool {
-        missing_field(error.message()).is_some_and(|key| self.keys.iter().any(|one| one == key))
+    /// Whether an error is a consequence of what was taken out of the same table: that a key is
+    /// missing which is there and wrong, or something about the table as a whole, which may be right
+    /// once the rest is.
+    fn explains(
+        &self,
+        root: &Spanned<DeTable<'_>>,
+        error: &Error,
+        culprit: Option<&Culprit>,
+    ) -> bool {
+        let element = culprit.and_then(|culprit| culprit.of(root));
+        let place = match element {
+            Some(element) => element.span(),
+            None => error.span().filter(|span| !span.is_empty()).unwrap_or(ROOT),
+        };
+        let mut keys = self.keys.iter().filter(|(table, _)| *table == place);
+        match (
+            missing_field(error.message()),
+            element.map(Spanned::get_ref),
+        ) {
+            (Some(missing), _) => keys.any(|(_, key)| key == missing),
+            // What was filled in stands nowhere.
+            (None, None) => place == ROOT && self.filled,
+            (None, Some(DeValue::Table(table))) => {
+                keys.next().is_some() && key_of(table, error.message()).is_none()
+            }
+            (None, Some(_)) => false,
+        }
+    }
+
+    fn note(&mut self, table: Range<usize>, key: &str, message: &str) {
+        let meant = meant(message).map(str::to_owned);
+        let keys = [Some(key.to_owned()), meant].into_iter().flatten();
+        self.keys.extend(keys.map(|key| (table.clone(), key)));
     }
 
     /// Takes out what an error is about; false if nothing can be.
@@ -223,9 +261,12 @@ impl Taken {
                 return false;
             };
             if let Some(key) = unknown_field(message)
-                && let Some(DeValue::Table(table)) = array.get_mut(*element).map(Spanned::get_mut)
+                && let Some(one) = array.get_mut(*element)
+                && let place = one.span()
+                && let DeValue::Table(table) = one.get_mut()
                 && table.remove(key).is_some()
             {
+                self.note(place, key, message);
                 return true;
             }
             let all = array.clone().into_iter().enumerate();
@@ -236,25 +277,35 @@ impl Taken {
         // The whole file has no place of its own.
         let place = error.span().filter(|span| !span.is_empty());
         match (place, missing_field(message)) {
-            (None, Some(key)) => fill(root, key),
-            (place, _) => place.is_some_and(|span| self.take_at(root, &span)),
+            (None, Some(key)) => {
+                self.filled = true;
+                fill(root, key)
+            }
+            (place, _) => place.is_some_and(|span| self.take_at(root, ROOT, &span, message)),
         }
     }
 
     /// Takes out the entry whose key or value stands at a place, the innermost.
-    fn take_at(&mut self, table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
+    fn take_at(
+        &mut self,
+        table: &mut DeTable<'_>,
+        place: Range<usize>,
+        span: &Range<usize>,
+        message: &str,
+    ) -> bool {
         let mut at = None;
         for (key, value) in table.iter_mut() {
+            let stands_at = value.span();
             let taken = match value.get_mut() {
-                DeValue::Table(table) => self.take_at(table, span),
-                DeValue::Array(array) => self.take_in(array, span),
+                DeValue::Table(table) => self.take_at(table, stands_at.clone(), span, message),
+                DeValue::Array(array) => self.take_in(array, span, message),
                 _ => false,
             };
             if taken {
                 return true;
             }
             let covers = |place: Range<usize>| place.start <= span.start && span.end <= place.end;
-            if key.span() == *span || covers(value.span()) {
+            if key.span() == *span || covers(stands_at) {
                 at = Some(key.get_ref().to_string());
             }
         }
@@ -262,14 +313,15 @@ impl Taken {
             return false;
         };
         table.remove(key.as_str());
-        self.keys.push(key);
+        self.note(place, &key, message);
         true
     }
 
-    fn take_in(&mut self, array: &mut DeArray<'_>, span: &Range<usize>) -> bool {
+    fn take_in(&mut self, array: &mut DeArray<'_>, span: &Range<usize>, message: &str) -> bool {
         for one in array.iter_mut() {
+            let place = one.span();
             if let DeValue::Table(table) = one.get_mut()
-                && self.take_at(table, span)
+                && self.take_at(table, place, span, message)
             {
                 return true;
             }
@@ -372,6 +424,68 @@ mod tests {
         assert_eq!(read.value.map(|value| value.name), Some(String::new()));
         assert_eq!(lines("[[lists]]\nleast = 'x'\nmost = 'y'\n").len(), 3);
         assert_eq!(lines("size = 1\n")[0].1, "missing field `name`");
+        #[derive(Debug, serde::Deserialize)]
+        struct Listed {
+            #[expect(dead_code, reason = "only its kind matters")]
+            lists: Vec<Element>,
+        }
+        let missing = every::<Listed>("x = 1\n").found;
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        // Of the same table only: another lacks it all the same.
+        let other = lines("nmae = 'x'\n[[lists]]\nlaest = 1\nmost = 2\n[[lists]]\nmost = 2\n");
+        let places: Vec<usize> = other.iter().map(|(line, _)| *line).collect();
+        assert_eq!(places, [1, 3, 5], "{other:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_table_is_not_told_again_of_the_whole_table() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(try_from = "Either")]
+        struct One;
+
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Either {
+            all: Option<u32>,
+            least: Option<u32>,
+            most: Option<u32>,
+        }
+
+        impl TryFrom<Either> for One {
+            type Error = String;
+
+            fn try_from(raw: Either) -> Result<Self, String> {
+                match (raw.all, raw.least, raw.most) {
+                    (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(One),
+                    (None, Some(_), None) => Err("one of a kind needs most: add it".to_owned()),
+                    _ => Err("write all, or least and most".to_owned()),
+                }
+            }
+        }
+
+        #[derive(Debug, serde::Deserialize)]
+        struct File {
+            #[expect(dead_code, reason = "only its kind matters")]
+            ones: Vec<Spanned<One>>,
+        }
+
+        for (one, told) in [
+            ("least = 1\nmost = 'x'", vec!["invalid type"]),
+            ("least = 1\nmots = 2", vec!["did you mean `most`?"]),
+            (
+                "laest = 1\nmots = 2",
+                vec!["did you mean `least`?", "did you mean `most`?"],
+            ),
+            ("all = 'x'", vec!["invalid type"]),
+            ("all = 1\nleast = 1", vec!["write all, or"]),
+            ("least = 1", vec!["needs most"]),
+        ] {
+            let found = every::<File>(&format!("[[ones]]\n{one}\n")).found;
+            assert_eq!(found.len(), told.len(), "{one}: {found:?}");
+            for (one, told) in found.iter().zip(told) {
+                assert!(one.problem.contains(told), "{one:?}");
+            }
+        }
     }
 
     #[test]

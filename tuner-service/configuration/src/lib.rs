@@ -5,10 +5,14 @@
 mod difference;
 mod every;
 mod mistake;
+mod nearest;
 mod secret;
 mod shown;
+mod text;
 
 pub use difference::differences;
 pub use every::{Every, Found, every};
 pub use mistake::{Mistake, explained, parse};
+pub use nearest::{misspelt, nearest};
 pub use shown::{File, Origin, Shown, ShownError};
+pub use text::{NoText, read_text, text};

@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
+use crate::nearest::nearest;
 use crate::secret::without_secrets;
-
-/// As alike as clap wants it for its own suggestions.
-const ALIKE: f64 = 0.7;
 
 /// What is wrong in a TOML file, and where; with an unknown word the one that may be meant.
 #[derive(Debug)]
@@ -48,25 +46,20 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
 /// serde's message, followed by the nearest word if one is unknown.
 #[must_use]
 pub fn explained(message: &str) -> String {
-    match nearest(message) {
+    match meant(message) {
         Some(nearest) => format!("{message}; did you mean `{nearest}`?"),
         None => message.to_owned(),
     }
 }
 
-/// From serde's "unknown field `x`, expected one of `a`, `b`", or variant.
-pub(crate) fn nearest(message: &str) -> Option<&str> {
+/// The nearest word of serde's "unknown field `x`, expected one of `a`, `b`", or variant.
+pub(crate) fn meant(message: &str) -> Option<&str> {
     let (_, rest) = ["unknown field `", "unknown variant `"]
         .iter()
         .find_map(|start| message.split_once(start))?;
     let (unknown, known) = rest.rsplit_once("`, expected ")?;
     // Every other piece stands between two backticks.
-    let known = known.split('`').skip(1).step_by(2);
-    let alike = known.map(|known| (strsim::jaro(unknown, known), known));
-    alike
-        .filter(|(alike, _)| *alike > ALIKE)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, known)| known)
+    nearest(unknown, known.split('`').skip(1).step_by(2))
 }
 
 #[cfg(test)]

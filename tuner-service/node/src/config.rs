@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse};
+use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse, text};
 use io_autotune_online::Lever;
 use io_autotune_protocol::{ConfigError, DeliveredSetting, Job, OnlineLever, SettingKind};
 use serde::{Deserialize, Serialize};
 
-use crate::files::read_own;
+use crate::files::read_own_bytes;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeConfigError {
@@ -188,7 +188,8 @@ impl NodeConfig {
             let path = path.to_owned();
             return Err(NodeConfigError::Untrusted { path, uid });
         }
-        let text = read_own(path).map_err(unreadable)?;
+        let bytes = read_own_bytes(path).map_err(unreadable)?;
+        let text = text(bytes).map_err(|source| unreadable(source.into()))?;
         let config = parse(&text).map_err(|source| NodeConfigError::Syntax {
             path: path.to_owned(),
             source,
@@ -472,6 +473,18 @@ mod tests {
         assert_eq!((command.run_as, command.start_ms), (RunAs::User, 1000));
         assert!(config.command("b").unwrap_err().contains("whole path"));
         assert!(config.command("c").unwrap_err().contains("no [[commands]]"));
+    }
+
+    #[test]
+    fn a_file_is_utf_8_with_or_without_a_byte_order_mark() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("node.toml");
+        fs::write(&path, "\u{feff}[exclusive]\r\ncpus = 8\r\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(NodeConfig::load(&path).unwrap().exclusive.cpus, Some(8));
+        fs::write(&path, b"[exclusive]\ncpus = 8 # f\xfcr alle\n").unwrap();
+        let error = NodeConfig::load(&path).unwrap_err().to_string();
+        assert!(error.contains("line 2 is not in UTF-8"), "{error}");
     }
 
     /// Attack (files): Others can write `node.toml`.

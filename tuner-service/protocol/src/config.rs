@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse};
+use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse, read_text};
 use serde::{Deserialize, Serialize};
 
 use crate::signer::{Addressed, Audience, Auth, Signer};
@@ -158,7 +158,7 @@ impl ClientConfig {
         if nix::unistd::geteuid().is_root() && !is_roots {
             return Err(ConfigError::Untrusted(path.to_owned()));
         }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = read_text(path).map_err(unreadable)?;
         let config: Self = parse(&text).map_err(|source| ConfigError::Syntax {
             path: path.to_owned(),
             source,
@@ -240,6 +240,23 @@ mod tests {
             ClientConfig::load(Path::new("/dev/zero")),
             Err(ConfigError::Untrusted(_))
         ));
+    }
+
+    #[test]
+    fn a_file_is_utf_8_with_or_without_a_byte_order_mark() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("client.toml");
+        std::fs::write(&path, format!("\u{feff}{}", GOOD.replace('\n', "\r\n"))).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        let endpoints = parse::<ClientConfig>(GOOD).unwrap().endpoints;
+        assert_eq!(ClientConfig::load(&path).unwrap().endpoints, endpoints);
+        std::fs::write(&path, [GOOD.as_bytes(), b"# \xfc\n"].concat()).unwrap();
+        let error = ClientConfig::load(&path).unwrap_err().to_string();
+        let line = GOOD.matches('\n').count() + 1;
+        assert!(
+            error.contains(&format!("line {line} is not in UTF-8")),
+            "{error}"
+        );
     }
 
     /// Attack (parsers): `client.toml`.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use io_autotune_catalogue::{Catalogue, CatalogueError, LookupError, RulesFileError};
-use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse};
+use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse, read_text};
 use io_autotune_engine::{PriorFrom, Settings, SettingsError};
 use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Addressed, Audience, Auth, Signer};
@@ -248,7 +248,7 @@ impl Config {
     }
 
     fn read(path: &Path) -> Result<(Self, String), StartupError> {
-        let text = std::fs::read_to_string(path).map_err(|source| StartupError::Unreadable {
+        let text = read_text(path).map_err(|source| StartupError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
@@ -522,6 +522,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_file_is_utf_8_with_or_without_a_byte_order_mark() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        std::fs::write(&path, format!("\u{feff}{}", sample.replace('\n', "\r\n"))).unwrap();
+        assert_eq!(Config::load(&path).unwrap(), parse(sample).unwrap());
+        std::fs::write(&path, [b"\n# f\xfcr alle\n", sample.as_bytes()].concat()).unwrap();
+        let error = Config::load(&path).unwrap_err().to_string();
+        assert!(error.contains("line 2 is not in UTF-8"), "{error}");
+        assert!(error.contains("service.toml"), "{error}");
     }
 
     #[test]
