@@ -14,8 +14,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What the request accepts most. OpenMetrics where it says nothing of either, or as much of
-    /// both.
+    /// What the request accepts most. Where it accepts both as much, it is text if text alone is
+    /// named, and otherwise OpenMetrics.
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
         let accepts = headers.get_all(ACCEPT).iter();
         let ranges: Vec<Range<'_>> = accepts
@@ -28,8 +28,10 @@ impl Format {
             // The most specific range decides, whatever it weighs.
             matching.max_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)))
         };
-        let weight = |format| weight(format).map_or(0.0, |(_, weight)| weight);
-        match weight(Self::Text) > weight(Self::OpenMetrics) {
+        let [text, open] =
+            [Self::Text, Self::OpenMetrics].map(|format| weight(format).unwrap_or((0, 0.0)));
+        let only_text_is_named = text.0 >= NAMED && open.0 < NAMED && text.1 > 0.0;
+        match text.1 > open.1 || (text.1 == open.1 && only_text_is_named) {
             true => Self::Text,
             false => Self::OpenMetrics,
         }
@@ -51,6 +53,9 @@ impl Format {
         }
     }
 }
+
+/// How specific a media range is that names a format, rather than a group or any.
+const NAMED: u8 = 2;
 
 /// A media range of an Accept header.
 struct Range<'a> {
@@ -85,12 +90,13 @@ impl<'a> Range<'a> {
                 "application/*",
                 &["1.0.0", "0.0.1"][..],
             ),
-            Format::Text => ("text/plain", "text/*", &["0.0.4"][..]),
+            // Of version 1.0.0 this text is a part: it has the older one's names alone.
+            Format::Text => ("text/plain", "text/*", &["0.0.4", "1.0.0"][..]),
         };
         let specific = match self.media.to_ascii_lowercase().as_str() {
             one if one == media => match self.version {
-                None => 2,
-                Some(version) if versions.contains(&version) => 3,
+                None => NAMED,
+                Some(version) if versions.contains(&version) => NAMED + 1,
                 Some(_) => return None,
             },
             one if one == group => 1,
@@ -165,6 +171,10 @@ mod tests {
             "text/plain;q=0.5, application/openmetrics-text;q=0.4",
             "application/openmetrics-text;q=0, */*",
             "application/openmetrics-text;version=9.9, text/plain",
+            "text/plain, */*",
+            "text/plain;version=0.0.4;q=0.5, */*;q=0.5",
+            "text/plain;version=1.0.0;escaping=allow-utf-8",
+            "text/plain; version=\"0.0.4\"",
         ] {
             assert_eq!(accepted(&[accept]), Format::Text, "{accept}");
         }
@@ -177,7 +187,10 @@ mod tests {
             "",
             "*/*",
             "application/openmetrics-text",
-            "text/plain;version=1.0.0",
+            "text/plain;version=9.9",
+            "text/plain;q=0, */*;q=0",
+            "text/plain, application/openmetrics-text",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
             "application/json",
             // As Prometheus 2 and 3 ask.
             "application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,\

@@ -27,19 +27,71 @@ fn requests(endpoint: &str, outcome: &str) -> String {
     format!("io_autotune_requests_total{{endpoint=\"{endpoint}\",outcome=\"{outcome}\"}}")
 }
 
+/// Reads the text format 0.0.4 by its rules, and panics where a strict parser refuses; returns each
+/// family's kind.
+fn strictly_read(text: &str) -> BTreeMap<&str, &str> {
+    assert!(text.ends_with('\n'), "the last line ends, too");
+    let is_name = |name: &str| {
+        let mut bytes = name.bytes();
+        bytes
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let mut kinds = BTreeMap::new();
+    let (mut family, mut kind, mut helped) = ("", "", "");
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            helped = help.split_once(' ').unwrap().0;
+            assert!(is_name(helped) && !kinds.contains_key(helped), "{line}");
+        } else if let Some(told) = line.strip_prefix("# TYPE ") {
+            (family, kind) = told.split_once(' ').unwrap();
+            assert_eq!(family, helped, "{line}");
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert_eq!(
+                kinds.insert(family, kind),
+                None,
+                "{line}: one group of lines"
+            );
+        } else {
+            // Neither an end nor units, nor exemplars.
+            assert!(!line.contains('#'), "{line}");
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            value.parse::<f64>().unwrap();
+            let (name, labels) = match series.split_once('{') {
+                Some((name, labels)) => (name, labels.strip_suffix('}').unwrap()),
+                None => (series, ""),
+            };
+            for label in labels.split("\",").filter(|label| !label.is_empty()) {
+                let (name, value) = label.split_once("=\"").unwrap();
+                let value = value.trim_end_matches('"');
+                assert!(is_name(name) && !value.contains(['"', '\\']), "{line}");
+            }
+            let suffix = name
+                .strip_prefix(family)
+                .unwrap_or_else(|| panic!("{line}"));
+            match kind {
+                "histogram" => assert!(["_bucket", "_sum", "_count"].contains(&suffix), "{line}"),
+                _ => assert_eq!(suffix, "", "{line}"),
+            }
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+        }
+    }
+    kinds
+}
+
 #[tokio::test]
 async fn a_parser_of_the_text_format_gets_it_and_whoever_says_nothing_gets_openmetrics() {
     let service = TestService::new().await;
     service.user(ALICE).get("/v1/health").await;
     let (kind, text) = service.metrics_as(Some("text/plain;version=0.0.4")).await;
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    let kinds = strictly_read(&text);
+    assert_eq!(kinds["io_autotune_requests_total"], "counter");
+    let kinds: std::collections::BTreeSet<_> = kinds.into_values().collect();
     assert!(
-        text.contains("\n# TYPE io_autotune_requests_total counter\n"),
-        "{text}"
-    );
-    assert!(
-        !text.contains("# EOF") && !text.contains("# UNIT"),
-        "{text}"
+        kinds.contains("gauge") && kinds.contains("histogram"),
+        "{kinds:?}"
     );
     let samples = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
