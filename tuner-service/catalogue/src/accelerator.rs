@@ -1,8 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use io_autotune_configuration::every;
-use io_autotune_model::{Constraint, Parameter, Space, SpaceError, UsedIf};
+use io_autotune_model::{Constraint, Parameter, Space, UsedIf};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -11,6 +10,7 @@ use crate::delivery::{Deliveries, is_plain_name};
 use crate::fault::{AcceleratorError, Faults};
 use crate::need::Need;
 use crate::read_back::ReadBack;
+use crate::space::Described;
 
 /// Something with I/O parameters that a job can be given; or several that are tuned together.
 #[derive(Clone, Debug)]
@@ -63,8 +63,10 @@ impl Accelerator {
         for one in &read.found {
             faults.at(&one.place, one.problem.as_str());
         }
-        // What is left is not all: what is missing then may only be wrong.
+        // Otherwise what is left is not all: what is missing then may only be wrong.
         let is_whole = read.found.is_empty();
+        let (is_delivery_whole, is_space_whole) =
+            (delivery_is_whole(text), Described::is_whole(text));
         let Some(document) = read.value else {
             faults.finish()?;
             unreachable!("a fault was noted");
@@ -92,7 +94,8 @@ impl Accelerator {
         document
             .delivery
             .check_online(&document.parameters, &mut faults);
-        for parameter in document.parameters.iter().filter(|_| is_whole) {
+        let to_deliver = document.parameters.iter().filter(|_| is_delivery_whole);
+        for parameter in to_deliver {
             let name = parameter.get_ref().name.as_str();
             if !carried.contains(name) {
                 let problem = format!(
@@ -105,7 +108,7 @@ impl Accelerator {
             read_back.check(&known, &mut faults);
         }
         for need in document.delivery.needs() {
-            if is_whole && !document.needs.contains(&need) {
+            if is_delivery_whole && !document.needs.contains(&need) {
                 let problem = match need {
                     Need::BurstBuffer => {
                         "Slurm's burst buffer completes directives: write needs = [\"burst_buffer\"]"
@@ -118,10 +121,10 @@ impl Accelerator {
                 faults.at(&document.name.span(), problem);
             }
         }
-        let space = match document.space() {
+        let space = match document.described().space() {
             Ok(space) => Some(space),
             Err(found) => {
-                for (place, error) in found.iter().filter(|_| is_whole) {
+                for (place, error) in found.iter().filter(|_| is_space_whole) {
                     faults.at(place, error.to_string());
                 }
                 None
@@ -172,60 +175,27 @@ impl Accelerator {
 }
 
 impl Document {
-    fn space(&self) -> Result<Space, Vec<(Range<usize>, SpaceError)>> {
-        let parameters: Vec<Parameter> = self.parameters.iter().map(inner).collect();
-        let constraints = self.constraints.iter().map(inner).collect();
-        Space::constrained(parameters.clone(), constraints).map_err(|error| {
-            let mut found = self.faults_of_parameters();
-            if found.is_empty() {
-                found = self.faults_of_constraints(&parameters);
-            }
-            if found.is_empty() {
-                found.push((self.place_of(&error), error));
-            }
-            found
-        })
-    }
-
-    /// What is wrong with each parameter beside those before it that are right.
-    fn faults_of_parameters(&self) -> Vec<(Range<usize>, SpaceError)> {
-        let (mut right, mut found) = (Vec::new(), Vec::new());
-        for parameter in &self.parameters {
-            right.push(inner(parameter));
-            if let Err(error) = Space::new(right.clone()) {
-                found.push((parameter.span(), error));
-                right.pop();
-            }
+    fn described(&self) -> Described<'_> {
+        Described {
+            parameters: &self.parameters,
+            constraints: &self.constraints,
+            otherwise: self.name.span(),
         }
-        found
-    }
-
-    fn faults_of_constraints(&self, parameters: &[Parameter]) -> Vec<(Range<usize>, SpaceError)> {
-        let alone = self.constraints.iter().map(|constraint| {
-            let error = Space::constrained(parameters.to_vec(), vec![inner(constraint)]).err();
-            Some((constraint.span(), error?))
-        });
-        alone.flatten().collect()
-    }
-
-    fn place_of(&self, error: &SpaceError) -> Range<usize> {
-        let parameter = self
-            .parameters
-            .iter()
-            .rfind(|p| error.parameter() == Some(p.get_ref().name.as_str()));
-        let constraint = self
-            .constraints
-            .iter()
-            .find(|c| error.constraint() == Some(c.get_ref().to_string().as_str()));
-        parameter
-            .map(Spanned::span)
-            .or_else(|| constraint.map(Spanned::span))
-            .unwrap_or_else(|| self.name.span())
     }
 }
 
-fn inner<T: Clone>(spanned: &Spanned<T>) -> T {
-    spanned.get_ref().clone()
+/// Whether all parameters, what delivers them, and what that needs can be read.
+fn delivery_is_whole(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Only {
+        #[serde(rename = "parameters")]
+        _parameters: Vec<Parameter>,
+        #[serde(default, rename = "needs")]
+        _needs: Vec<Need>,
+        #[serde(rename = "delivery")]
+        _delivery: Deliveries,
+    }
+    toml::from_str::<Only>(text).is_ok()
 }
 
 /// The names of all parameters, those that are wrong otherwise included.
@@ -428,6 +398,31 @@ value = "{depth}"
                 fault.line == line && fault.problem.contains(expected) && fault.column >= 1
             });
             assert!(found, "{to}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_one_part_hides_nothing_of_another() {
+        let text = SMALL
+            .replace(
+                "title =",
+                "constraints = [{ left = \"thread\", op = \"<\", right = 2 }]\ntitel =",
+            )
+            .replace("parameters = [\"threads\"]", "parameters = []");
+        let AcceleratorError(faults) = Accelerator::parse(&text).unwrap_err();
+        let told: Vec<_> = faults
+            .iter()
+            .map(|fault| (fault.line, &fault.problem))
+            .collect();
+        let expected = [
+            (3, "thread"),
+            (4, "did you mean `title`?"),
+            (5, "not delivered"),
+        ];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for ((line, problem), (at, words)) in told.into_iter().zip(expected) {
+            assert_eq!(line, at, "{problem}");
+            assert!(problem.contains(words), "{problem}");
         }
     }
 

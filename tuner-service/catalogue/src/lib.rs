@@ -18,6 +18,7 @@ mod need;
 mod part;
 mod read_back;
 mod render;
+mod space;
 mod template;
 
 pub use accelerator::Accelerator;
@@ -36,4 +37,5 @@ pub use live_rules::{LiveRules, RulesFileError};
 pub use need::Need;
 pub use part::Part;
 pub use read_back::{ReadBack, Reader};
+pub use space::OwnSpace;
 pub use template::{Template, TemplateError};

@@ -10,7 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// worth (`Integer(2)` equals `Real(2.0)`): a database may return `2` for `2.0`. Texts sort last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a value is a number or a text: write true and false in quotes"
+)]
 pub enum Value {
     /// A whole number, for example a number of bytes.
     Integer(i64),
