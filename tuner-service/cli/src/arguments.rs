@@ -513,7 +513,7 @@ pub(crate) enum Command {
     /// Tune anything outside Slurm: asks and answers are lines of JSON on stdin and stdout.
     #[command(after_help = OPTIMIZE)]
     Optimize {
-        /// The JSON file with the parameters and, where it has one, the default.
+        /// The file with the parameters: in TOML as an accelerator's, or in JSON.
         #[arg(long, value_name = "FILE")]
         space: PathBuf,
         /// How many runs there are in all, those of the default among them.
@@ -720,7 +720,8 @@ pub(crate) enum Outside {
 /// What `simulate` compares, and how. Needs no service.
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
-    /// A data set's JSON file, with its CSV file beside it. May be given several times.
+    /// The file of a data set's space, TOML or JSON, with its CSV file beside it. May be given several
+    /// times.
     #[arg(long = "table", required = true)]
     pub(crate) tables: Vec<PathBuf>,
     /// NAME or NAME:key=value,...: a method and its settings. May be given several times; others are

@@ -265,6 +265,9 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             method,
         } => {
             let file = SpaceFile::read(space).map_err(Box::new)?;
+            if let Some(left_out) = file.left_out() {
+                say(&format!("{}: {left_out}", space.display()));
+            }
             let mut session = Session::new(file, *budget, *seed, *method);
             optimize::exchange(
                 &mut session,

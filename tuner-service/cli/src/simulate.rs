@@ -10,6 +10,7 @@ use io_autotune_simulation::report::{csv, plot, table_vi, text};
 use io_autotune_simulation::{Counted, Outside, Setup, compare, preset};
 
 use crate::arguments::{self, Format, Preset, Simulate};
+use crate::say;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SimulateError {
@@ -88,6 +89,9 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Table>, SimulateError> {
     let mut tables: Vec<Table> = Vec::new();
     for (place, path) in paths.iter().enumerate() {
         let table = Table::read(path).map_err(Box::new)?;
+        if let Some(left_out) = table.file.left_out() {
+            say(&format!("{}: {left_out}", path.display()));
+        }
         let same = tables.iter().position(|t| t.file.name == table.file.name);
         if let Some(other) = same {
             return Err(SimulateError::SameName {

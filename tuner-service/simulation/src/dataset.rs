@@ -1,9 +1,10 @@
-//! Data sets of two files. `NAME.json` holds `name`, `parameters` (`name`, `kind`, `values`) and
-//! `default` ([`SpaceFile`]). `NAME.csv` has a column per parameter, `rep`, `time` and optionally
-//! `rel_sd` ([`Table`]). Anything else in the files is ignored.
+//! Data sets of two files. `NAME.toml` describes the space as an accelerator's file does, or
+//! `NAME.json` as published tables do ([`SpaceFile`]). `NAME.csv` has a column per parameter, `time`
+//! and optionally `rel_sd` ([`Table`]); its other columns are ignored.
 
 mod draw;
 mod error;
+mod none_twice;
 mod space_file;
 mod table;
 

@@ -135,7 +135,7 @@ pub(crate) mod tests {
                         "default": {"a": 2}}"#;
         let csv = "a,time\n0,90\n0,110\n1,110\n2,120\n3,200\n";
         let file = SpaceFile::parse(space, Path::new("t.json")).unwrap();
-        Table::parse(file, csv.as_bytes(), Path::new("t.csv")).unwrap()
+        Table::parse(file, csv, Path::new("t.csv")).unwrap()
     }
 
     /// Runs at these places one after the other, 10 s each; those without a place failed.

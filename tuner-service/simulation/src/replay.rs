@@ -285,7 +285,7 @@ mod tests {
             }
         }
         let file = SpaceFile::parse(space, Path::new("t.json")).unwrap();
-        Table::parse(file, csv.as_bytes(), Path::new("t.csv")).unwrap()
+        Table::parse(file, &csv, Path::new("t.csv")).unwrap()
     }
 
     fn plan(method: MethodName, budget: u32, in_flight: u32) -> Plan {

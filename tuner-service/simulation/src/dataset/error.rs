@@ -1,7 +1,9 @@
 //! Errors of data sets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use io_autotune_catalogue::{Fault, in_file};
+use io_autotune_configuration::explained;
 use io_autotune_engine::SpaceError;
 
 /// Why a data set was refused: file, place, problem and cure.
@@ -16,8 +18,24 @@ pub enum DatasetError {
         /// The system's error.
         error: std::io::Error,
     },
+    /// A file in another encoding than UTF-8.
+    #[error("{}: {error}", .path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+        /// What it is in, and the cure.
+        error: std::io::Error,
+    },
+    /// A space in TOML that is refused.
+    #[error("{}", in_file(.path, .faults))]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// Everything that is wrong in it.
+        faults: Vec<Fault>,
+    },
     /// Not JSON, or not a data set's JSON.
-    #[error("{}, line {}, column {}: {error}", .path.display(), .error.line(), .error.column())]
+    #[error("{}, line {}, column {}: {}", .path.display(), .error.line(), .error.column(), explained(&.error.to_string()))]
     Json {
         /// The file.
         path: PathBuf,
@@ -62,6 +80,30 @@ pub enum DatasetError {
         /// The problem.
         problem: String,
     },
+    /// A table that is named by its measurements.
+    #[error(
+        "{} has the measurements: name the file of the space beside it, {} or {}",
+        .path.display(),
+        .path.with_extension("toml").display(),
+        .path.with_extension("json").display()
+    )]
+    NotTheSpace {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A CSV file whose columns are not separated by commas.
+    #[error(
+        "{}, line 1: the columns are separated by {}: separate them by commas, and write numbers with a decimal \
+         point (in R with write.csv, not write.csv2)",
+        .path.display(),
+        match .separator { '\t' => "tabs".to_owned(), one => format!("{one:?}") }
+    )]
+    Separator {
+        /// The file.
+        path: PathBuf,
+        /// What stands between the columns.
+        separator: char,
+    },
     /// A CSV file without a required column.
     #[error(
         "{}, line 1: there is no column {column:?}: add it, or correct its spelling; the columns are {found}",
@@ -89,21 +131,24 @@ pub enum DatasetError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<DatasetError>),
     /// A key that is unknown, or looks like a misspelt one.
-    #[error("{}, line {line}: {place} the unknown key {key:?}: write {meant}, or remove it", .path.display())]
+    #[error("{}, line {line}: {place}unknown key `{key}`: {problem}", .path.display())]
     Key {
         /// The file.
         path: PathBuf,
         /// The line of the key, from 1.
         line: usize,
-        /// What has it, in words.
+        /// What has it, in words; empty: the file.
         place: String,
         /// The key.
         key: String,
-        /// The keys that may be meant, in words.
-        meant: String,
+        /// The key that may be meant, or those that are known, in words.
+        problem: String,
     },
     /// A row that cannot be split into its fields.
-    #[error("{}: {error}: give every row as many fields as the first line has", .path.display())]
+    #[error(
+        "{}: {error}: give every row as many fields as the first line has, and numbers a decimal point, not a comma",
+        .path.display()
+    )]
     Csv {
         /// The file.
         path: PathBuf,
@@ -140,4 +185,14 @@ pub enum DatasetError {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl DatasetError {
+    pub(super) fn unread(path: &Path, error: std::io::Error) -> Self {
+        let path = path.to_owned();
+        match error.kind() {
+            std::io::ErrorKind::InvalidData => Self::Encoding { path, error },
+            _ => Self::Read { path, error },
+        }
+    }
 }

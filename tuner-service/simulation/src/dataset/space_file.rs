@@ -1,17 +1,21 @@
-//! The JSON file of a data set.
+//! The file of a data set that describes its space, and that of `optimize`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use io_autotune_catalogue::{AcceleratorError, OwnSpace};
+use io_autotune_configuration::{explained, misspelt, nearest, read_text};
 use io_autotune_engine::{Condition, Constraint, Domain, Parameter, Parametrization, Point};
 use io_autotune_engine::{Space, Value};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::DatasetError;
+use super::none_twice::NoneTwice;
 
-/// The space of a data set's JSON file, with the file's spelling of values.
+/// The space of a file, with the file's spelling of values.
 ///
+/// In TOML the file is as an accelerator's ([`OwnSpace`]). In JSON, which published tables have,
 /// `kind` is `categorical` (a set), `ordinal` (an ordered list) or `int` (evenly spaced ascending
 /// integers become a range, others an ordered list). A value is a number, a word, `true` or
 /// `false`; the engine has the latter two as words. Without a `default` it is the middle (lower of
@@ -25,11 +29,14 @@ pub struct SpaceFile {
     pub space: Space,
     /// Whether the file has a default.
     pub has_default: bool,
+    /// Keys of a file in TOML that say what Slurm's jobs need and are given: they mean nothing here.
+    of_jobs: Vec<&'static str>,
     /// Its `measures`: columns of the CSV file that are measures of each run.
     pub measures: Vec<String>,
     /// Its `first`: other defaults, with which a study can begin (cao2018, section 4.2).
     pub first: Vec<Parametrization>,
-    /// The file's spelling of each level of each parameter.
+    /// The spelling of each level of each parameter in JSON, which also has `true` and `false`. In
+    /// TOML values are spelled as they are, and the lists are empty.
     spelling: Vec<Vec<Json>>,
 }
 
@@ -79,27 +86,50 @@ enum Kind {
 impl SpaceFile {
     /// Reads a file. Errs, with file and place, when it cannot be read or describes no space.
     pub fn read(path: &Path) -> Result<Self, DatasetError> {
-        let text = std::fs::read_to_string(path).map_err(|error| DatasetError::Read {
-            path: path.to_owned(),
-            error,
-        })?;
+        let text = read_text(path).map_err(|error| DatasetError::unread(path, error))?;
         Self::parse(&text, path)
     }
 
-    /// Reads the text of a file; `path` gives the name and is for messages. Errs, with file and
+    /// Reads the text of a file; `path` gives the name and is for messages. What begins with a
+    /// brace is JSON, and all else TOML, unless the path ends with `.json`. Errs, with file and
     /// place, when it describes no space.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DatasetError> {
+        let is_json = path.extension().is_some_and(|end| end == "json");
+        match is_json || text.trim_start().starts_with('{') {
+            true => Self::parse_json(text, path),
+            false => Self::parse_toml(text, path),
+        }
+    }
+
+    fn parse_toml(text: &str, path: &Path) -> Result<Self, DatasetError> {
+        let own = OwnSpace::parse(text).map_err(|AcceleratorError(faults)| DatasetError::Toml {
+            path: path.to_owned(),
+            faults,
+        })?;
+        Ok(SpaceFile {
+            name: own.name.unwrap_or_else(|| stem(path)),
+            has_default: true,
+            of_jobs: own.of_jobs,
+            measures: own.measures,
+            first: own.first,
+            spelling: vec![Vec::new(); own.space.parameters().len()],
+            space: own.space,
+        })
+    }
+
+    fn parse_json(text: &str, path: &Path) -> Result<Self, DatasetError> {
         let path: PathBuf = path.to_owned();
-        // Some editors begin a file with a byte-order mark.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let refused = |error| DatasetError::Json {
+            path: path.clone(),
+            error,
+        };
+        serde_json::from_str::<NoneTwice>(text).map_err(refused)?;
         // The keys first: what is misspelt is missing too.
         let unknown = unknown_keys(text, &path);
-        let raw: RawFile = match serde_json::from_str(text) {
-            Ok(raw) if unknown.is_empty() => raw,
-            Ok(_) => return Err(one_or_several(unknown)),
-            Err(error) if unknown.is_empty() => return Err(DatasetError::Json { path, error }),
-            Err(_) => return Err(one_or_several(unknown)),
-        };
+        if !unknown.is_empty() {
+            return Err(one_or_several(unknown));
+        }
+        let raw: RawFile = serde_json::from_str(text).map_err(refused)?;
         let mut parameters = Vec::with_capacity(raw.parameters.len());
         let mut wrong = Vec::new();
         for parameter in &raw.parameters {
@@ -129,11 +159,7 @@ impl SpaceFile {
         if !wrong.is_empty() {
             return Err(one_or_several(wrong));
         }
-        let stem = || {
-            path.file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-        };
-        let name = raw.name.or_else(stem).unwrap_or_default();
+        let name = raw.name.unwrap_or_else(|| stem(&path));
         let read = raw
             .constraints
             .iter()
@@ -143,7 +169,7 @@ impl SpaceFile {
                     DatasetError::Constraint {
                         path: path.clone(),
                         number: index + 1,
-                        problem: error.to_string(),
+                        problem: explained(&error.to_string()),
                     }
                 })
             });
@@ -158,12 +184,25 @@ impl SpaceFile {
                 name,
                 first: first(&space, &raw.first, &path)?,
                 measures: raw.measures,
+                of_jobs: Vec::new(),
                 space,
                 has_default: raw.default.is_some(),
                 spelling: raw.parameters.into_iter().map(|p| p.values).collect(),
             }),
             Err(error) => Err(DatasetError::Space { path, error }),
         }
+    }
+
+    /// What the file says of Slurm's jobs, which is left out outside Slurm, in words; none if it says
+    /// nothing of them.
+    pub fn left_out(&self) -> Option<String> {
+        let keys = match self.of_jobs.as_slice() {
+            [] => return None,
+            keys => keys.join(", "),
+        };
+        Some(format!(
+            "{keys}: left out, as it is for jobs of Slurm, and nothing is delivered here"
+        ))
     }
 
     /// A parametrization in the file's spelling, without unknown names and values.
@@ -173,7 +212,9 @@ impl SpaceFile {
             .filter_map(|(parameter, spelling)| {
                 let value = parametrization.0.get(&parameter.name)?;
                 let level = parameter.level_of(value)?;
-                Some((parameter.name.clone(), spelling.get(level)?.clone()))
+                let spelled = spelling.get(level).cloned();
+                let spelled = spelled.or_else(|| serde_json::to_value(value).ok())?;
+                Some((parameter.name.clone(), spelled))
             })
             .collect()
     }
@@ -196,6 +237,12 @@ impl SpaceFile {
     }
 }
 
+/// The name of a file without its end.
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
 fn one_or_several(mut errors: Vec<DatasetError>) -> DatasetError {
     match (errors.len(), errors.pop()) {
         (1, Some(only)) => only,
@@ -213,40 +260,35 @@ fn unknown_keys(text: &str, path: &Path) -> Vec<DatasetError> {
         return Vec::new();
     };
     let mut lines = KeyLines::of(text);
-    let error = |line, place: String, key: &str, meant: String| DatasetError::Key {
+    let error = |line, place: String, key: &str, problem: String| DatasetError::Key {
         path: path.to_owned(),
         line,
         place,
         key: key.to_owned(),
-        meant,
+        problem,
     };
     let mut errors = Vec::new();
     for key in file.keys() {
         if let Some(meant) = misspelt(key, &OF_A_FILE) {
-            errors.push(error(
-                lines.next(key),
-                "the file has".to_owned(),
-                key,
-                format!("{meant:?}"),
-            ));
+            let problem = format!("did you mean `{meant}`?");
+            errors.push(error(lines.next(key), String::new(), key, problem));
         }
     }
     let parameters = file.get("parameters").and_then(Json::as_array);
     for parameter in parameters.into_iter().flatten().filter_map(Json::as_object) {
-        let name = parameter.get("name").and_then(Json::as_str);
-        let place = match name {
-            Some(name) => format!("parameter {name:?} has"),
-            None => "a parameter has".to_owned(),
+        let place = match parameter.get("name").and_then(Json::as_str) {
+            Some(name) => format!("parameter {name:?}: "),
+            None => "a parameter: ".to_owned(),
         };
         for key in parameter
             .keys()
             .filter(|key| !OF_A_PARAMETER.contains(&key.as_str()))
         {
-            let meant = match misspelt(key, &OF_A_PARAMETER) {
-                Some(meant) => format!("{meant:?}"),
-                None => format!("one of {}", OF_A_PARAMETER.join(", ")),
+            let problem = match nearest(key, OF_A_PARAMETER) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("a parameter has {}", OF_A_PARAMETER.join(", ")),
             };
-            errors.push(error(lines.next(key), place.clone(), key, meant));
+            errors.push(error(lines.next(key), place.clone(), key, problem));
         }
     }
     errors.sort_by_key(|error| match error {
@@ -254,17 +296,6 @@ fn unknown_keys(text: &str, path: &Path) -> Vec<DatasetError> {
         _ => 0,
     });
     errors
-}
-
-/// The known key that an unknown one is, but for a letter or two.
-fn misspelt(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    let small = key.to_lowercase();
-    let near = |known: &&&str| {
-        let most = if known.len() > 5 { 2 } else { 1 };
-        strsim::osa_distance(&small, known) <= most
-    };
-    let is_known = known.contains(&key);
-    (!is_known).then(|| known.iter().find(near).copied())?
 }
 
 /// The lines of a text's keys, each named in the order in which it comes.
@@ -352,7 +383,8 @@ impl RawParameter {
         };
         let when = self.when.as_ref().map(|when| {
             Condition::deserialize(words(when)).map_err(|error| {
-                format!("when: {error}: write {{\"parameter\": NAME, \"is\": [VALUE, ..]}}")
+                let problem = explained(&error.to_string());
+                format!("when: {problem}: write {{\"parameter\": NAME, \"is\": [VALUE, ..]}}")
             })
         });
         Ok(Parameter {
@@ -539,11 +571,107 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_the_text() {
+    fn a_file_is_utf_8_with_or_without_a_byte_order_mark() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in [("a.json", ALL), ("a.toml", OWN)] {
+            let path = directory.path().join(name);
+            let windows = text.replace('\n', "\r\n");
+            std::fs::write(&path, format!("\u{feff}{windows}")).unwrap();
+            let expected = SpaceFile::parse(text, Path::new(name)).unwrap();
+            assert_eq!(SpaceFile::read(&path).unwrap().space, expected.space);
+            let latin1 = [windows.as_bytes(), b"\r\n# \xfc"].concat();
+            let line = text.matches('\n').count() + 2;
+            let utf16 = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            for (bytes, words) in [
+                (latin1, format!("{name}: line {line} is not in UTF-8")),
+                (utf16, format!("{name}: it is in UTF-16")),
+            ] {
+                std::fs::write(&path, bytes).unwrap();
+                let message = SpaceFile::read(&path).unwrap_err().to_string();
+                assert!(message.contains(&words), "{message}");
+                assert!(!message.contains("permissions"), "{message}");
+            }
+        }
+    }
+
+    const OWN: &str = r#"
+        [[parameters]]
+        name = "nodes"
+        kind = "integer"
+        min = 2
+        max = 4294967296
+        step = 2
+        default = 4
+        [[parameters]]
+        name = "cache"
+        kind = "categories"
+        values = ["off", "on"]
+        default = "off"
+        [[parameters]]
+        name = "ratio"
+        kind = "ordered"
+        values = [0.25, 0.5, 1.0]
+        default = 0.5
+        when = { parameter = "cache", is = ["on"] }
+        [[first]]
+        nodes = 8
+        cache = "off"
+    "#;
+
+    #[test]
+    fn a_space_is_written_as_an_accelerators_is() {
+        for path in ["dir/mine.toml", "/dev/stdin"] {
+            let file = SpaceFile::parse(OWN, Path::new(path)).unwrap();
+            assert_eq!(file.space.size(), 2_147_483_648 * 6);
+            assert_eq!(file.first[0].0["nodes"], Value::Integer(8));
+            let spelled = file.spell(&file.space.parametrization(&Point(vec![3, 1, 2])));
+            let expected = serde_json::json!({"nodes": 8, "cache": "on", "ratio": 1.0});
+            assert_eq!(Json::Object(spelled), expected);
+        }
         assert_eq!(
-            parse(&format!("\u{feff}{ALL}")).unwrap(),
-            parse(ALL).unwrap()
+            SpaceFile::parse(OWN, Path::new("dir/mine.toml"))
+                .unwrap()
+                .name,
+            "mine"
         );
+        // JSON, whatever the file is called.
+        assert!(SpaceFile::parse(ALL, Path::new("/dev/stdin")).is_ok());
+        let text = OWN
+            .replace("step", "stpe")
+            .replace("values = [\"off\"", "valeus = [\"off\"");
+        let told = SpaceFile::parse(&text, Path::new("mine.toml"))
+            .unwrap_err()
+            .to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), 2, "{told}");
+        assert!(
+            lines[0].starts_with("mine.toml:7:9: unknown field `stpe`"),
+            "{told}"
+        );
+        assert!(lines[1].ends_with("did you mean `values`?"), "{told}");
+        let shipped = include_str!("../../../../deploy/accelerators.d/romio.toml");
+        let file = SpaceFile::parse(shipped, Path::new("romio.toml")).unwrap();
+        let left_out = file.left_out().unwrap();
+        assert!(
+            left_out.starts_with("delivery, read_back: left out"),
+            "{left_out}"
+        );
+        let own = SpaceFile::parse(OWN, Path::new("mine.toml")).unwrap();
+        assert_eq!(own.left_out(), None);
+    }
+
+    #[test]
+    fn a_key_is_given_once() {
+        let a = r#"{"name": "a", "kind": "int", "values": [1, 2]}"#;
+        for text in [
+            format!("{{\"parameters\": [{a}],\n\"default\": {{\"a\": 1, \"a\": 2}}}}"),
+            format!("{{\"parameters\": [{a}],\n\"parameters\": [{a}]}}"),
+            format!("{{\"parameters\": [{a}],\n\"first\": [{{\"a\": 1, \"a\": 2}}]}}"),
+        ] {
+            let message = parse(&text).unwrap_err().to_string();
+            assert!(message.contains("line 2, "), "{message}");
+            assert!(message.contains("is given twice"), "{message}");
+        }
     }
 
     #[test]
@@ -566,28 +694,19 @@ mod tests {
         let expected = [
             (
                 6,
-                "parameter \"one\" has the unknown key \"wehn\": write \"when\"",
+                "parameter \"one\": unknown key `wehn`: did you mean `when`?",
             ),
             (
                 7,
-                "parameter \"one\" has the unknown key \"unit\": write one of name, kind, values, when",
+                "parameter \"one\": unknown key `unit`: a parameter has name, kind, values, when",
             ),
             (
                 7,
-                "parameter \"one\" has the unknown key \"vlaues\": write \"values\"",
+                "parameter \"one\": unknown key `vlaues`: did you mean `values`?",
             ),
-            (
-                8,
-                "the file has the unknown key \"constraint\": write \"constraints\"",
-            ),
-            (
-                8,
-                "the file has the unknown key \"defualt\": write \"default\"",
-            ),
-            (
-                9,
-                "the file has the unknown key \"Measures\": write \"measures\"",
-            ),
+            (8, "unknown key `constraint`: did you mean `constraints`?"),
+            (8, "unknown key `defualt`: did you mean `default`?"),
+            (9, "unknown key `Measures`: did you mean `measures`?"),
         ];
         for (line, words) in expected {
             let told = format!("dir/table.json, line {line}: {words}");
@@ -600,7 +719,7 @@ mod tests {
         // Also where that is why something is missing.
         let message = parse(&ALL.replace("\"parameters\"", "\"paramters\"")).unwrap_err();
         assert!(
-            message.to_string().contains("write \"parameters\""),
+            message.to_string().contains("did you mean `parameters`?"),
             "{message}"
         );
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use io_autotune_configuration::read_text;
 use io_autotune_engine::{Parametrization, Point, Value};
 
 use super::{DatasetError, Draw, SpaceFile};
@@ -44,19 +45,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads `NAME.json`, the path, and `NAME.csv`. Errs, with file, line and column, on bad files.
-    pub fn read(json: &Path) -> Result<Self, DatasetError> {
-        let file = SpaceFile::read(json)?;
-        let path = json.with_extension("csv");
-        let text = std::fs::read(&path).map_err(|error| DatasetError::Read {
-            path: path.clone(),
-            error,
-        })?;
+    /// Reads the space's file, `NAME.toml` or `NAME.json`, and `NAME.csv`. Errs, with file, line and
+    /// column, on bad files.
+    pub fn read(space: &Path) -> Result<Self, DatasetError> {
+        let path = space.with_extension("csv");
+        if path == space {
+            return Err(DatasetError::NotTheSpace { path });
+        }
+        let file = SpaceFile::read(space)?;
+        let text = read_text(&path).map_err(|error| DatasetError::unread(&path, error))?;
         Self::parse(file, &text, &path)
     }
 
     /// Reads a CSV file's text; `path` is for messages. Errs, with line and column, if it is wrong.
-    pub fn parse(file: SpaceFile, csv: &[u8], path: &Path) -> Result<Self, DatasetError> {
+    pub fn parse(file: SpaceFile, csv: &str, path: &Path) -> Result<Self, DatasetError> {
         let configurations = Rows::new(&file, csv, path)?.read()?;
         let places: HashMap<Point, usize> = configurations
             .iter()
@@ -167,16 +169,18 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(file: &'a SpaceFile, text: &'a [u8], path: &Path) -> Result<Self, DatasetError> {
+    fn new(file: &'a SpaceFile, text: &'a str, path: &Path) -> Result<Self, DatasetError> {
         let path = path.to_owned();
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::All)
-            .from_reader(text);
-        // Columns that are not used may be in any encoding.
-        let headers: Vec<String> = match reader.byte_headers() {
-            Ok(headers) => headers.iter().map(lossy).collect(),
+            .from_reader(text.as_bytes());
+        let headers: Vec<String> = match reader.headers() {
+            Ok(headers) => headers.iter().map(str::to_owned).collect(),
             Err(error) => return Err(DatasetError::Csv { path, error }),
         };
+        if let Some(separator) = other_separator(&headers) {
+            return Err(DatasetError::Separator { path, separator });
+        }
         if let Some((column, problem)) = with_two_meanings(file, &headers) {
             return Err(DatasetError::TwoMeanings {
                 path,
@@ -213,9 +217,9 @@ impl<'a> Rows<'a> {
         let file = self.file;
         let mut configurations: Vec<Configuration> = Vec::new();
         let mut places: HashMap<Point, usize> = HashMap::new();
-        let mut row = csv::ByteRecord::new();
+        let mut row = csv::StringRecord::new();
         loop {
-            match self.reader.read_byte_record(&mut row) {
+            match self.reader.read_record(&mut row) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -257,13 +261,13 @@ impl<'a> Rows<'a> {
         Ok(configurations)
     }
 
-    fn point(&mut self, row: &csv::ByteRecord) -> Result<Point, DatasetError> {
+    fn point(&mut self, row: &csv::StringRecord) -> Result<Point, DatasetError> {
         let space = &self.file.space;
         let mut point = Vec::with_capacity(self.parameters.len());
         let mut absent = Vec::new();
         for (index, column) in self.parameters.clone().into_iter().enumerate() {
             let parameter = &space.parameters()[index];
-            let text = self.text(row, &parameter.name, column)?;
+            let text = row.get(column).unwrap_or_default();
             if let Some(level) = self.levels[index].get(text) {
                 point.push(*level);
                 continue;
@@ -279,10 +283,16 @@ impl<'a> Rows<'a> {
                     self.levels[index].insert(text.to_owned(), level);
                     point.push(level);
                 }
-                // R writes NA for what is not there.
-                None if matches!(text, "" | "NA") && parameter.when.is_some() => {
+                None if is_missing(text) && parameter.when.is_some() => {
                     absent.push(&parameter.name);
                     point.push(0);
+                }
+                None if is_missing(text) => {
+                    let allowed = format!(
+                        "{}, for the parameter always exists: fill it in, or give the parameter a `when`",
+                        parameter.choices()
+                    );
+                    return Err(self.refuse(row, &parameter.name, text, allowed));
                 }
                 None => {
                     return Err(self.refuse(row, &parameter.name, text, parameter.choices()));
@@ -309,33 +319,22 @@ impl<'a> Rows<'a> {
             })
     }
 
-    /// A field, which must be UTF-8.
-    fn text<'r>(
-        &self,
-        row: &'r csv::ByteRecord,
-        name: &str,
-        column: usize,
-    ) -> Result<&'r str, DatasetError> {
-        let bytes = row.get(column).unwrap_or_default();
-        str::from_utf8(bytes).map_err(|_| {
-            let allowed = "text in UTF-8: save the file so".to_owned();
-            self.refuse(row, name, &lossy(bytes), allowed)
-        })
-    }
-
     fn number(
         &self,
-        row: &csv::ByteRecord,
+        row: &csv::StringRecord,
         name: &str,
         column: usize,
         allowed: fn(f64) -> bool,
     ) -> Result<f64, DatasetError> {
-        let text = self.text(row, name, column)?;
+        let text = row.get(column).unwrap_or_default();
         text.parse()
             .ok()
             .filter(|number: &f64| number.is_finite() && allowed(*number))
             .ok_or_else(|| {
                 let words = match name {
+                    "time" if is_missing(text) => {
+                        "a number of seconds above 0: leave out rows without a time"
+                    }
                     "time" => "a number of seconds above 0",
                     _ => "a number of 0 or more",
                 };
@@ -345,11 +344,15 @@ impl<'a> Rows<'a> {
 
     fn refuse(
         &self,
-        row: &csv::ByteRecord,
+        row: &csv::StringRecord,
         column: &str,
         value: &str,
         allowed: String,
     ) -> DatasetError {
+        let allowed = match has_decimal_comma(value) {
+            true => format!("{allowed}; a number has a decimal point, not a comma"),
+            false => allowed,
+        };
         DatasetError::Field {
             path: self.path.clone(),
             line: line(row),
@@ -361,7 +364,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The first line of a row, from 1.
-fn line(row: &csv::ByteRecord) -> u64 {
+fn line(row: &csv::StringRecord) -> u64 {
     row.position().map_or(0, csv::Position::line)
 }
 
@@ -371,8 +374,23 @@ fn truth_word(text: &str) -> Option<Value> {
     matches!(word.as_str(), "true" | "false").then_some(Value::Text(word))
 }
 
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// What R, pandas and spreadsheets write where there is no value.
+fn is_missing(text: &str) -> bool {
+    matches!(
+        text,
+        "" | "NA" | "<NA>" | "NaN" | "nan" | "None" | "NULL" | "null"
+    )
+}
+
+/// Whether a field is a number with a decimal comma, `1,5`.
+fn has_decimal_comma(text: &str) -> bool {
+    text.contains(',') && text.replacen(',', ".", 1).parse::<f64>().is_ok()
+}
+
+/// What else separates the columns, if commas do not: a table has at least two of them.
+fn other_separator(headers: &[String]) -> Option<char> {
+    let [only] = headers else { return None };
+    [';', '\t', '|'].into_iter().find(|one| only.contains(*one))
 }
 
 /// The first column that would be read as two things, and what to do about it.
@@ -413,7 +431,7 @@ mod tests {
 
     fn table(space: &str, csv: &str) -> Result<Table, DatasetError> {
         let file = SpaceFile::parse(space, Path::new("t.json")).unwrap();
-        Table::parse(file, csv.as_bytes(), Path::new("t.csv"))
+        Table::parse(file, csv, Path::new("t.csv"))
     }
 
     #[test]
@@ -493,7 +511,12 @@ mod tests {
             ),
             ("size,on,time\n1,yes,10\n", "one of true, false"),
             ("size,on,time\n1,true,0\n", "line 2, column \"time\": \"0\""),
-            ("size,on,time\n1,true,NaN\n", "seconds above 0"),
+            (
+                "size,on,time\n1,true,NaN\n",
+                "leave out rows without a time",
+            ),
+            ("size,on,time\n1,true,inf\n", "seconds above 0"),
+            ("size,on,time\n1,T,1\n", "one of true, false"),
             ("size,on,time,rel_sd\n1,true,1,-1\n", "column \"rel_sd\""),
             ("size,on,time\n1,true\n", "line: 2"),
         ] {
@@ -548,24 +571,66 @@ mod tests {
         assert!(file.is_ok(), "{file:?}");
     }
 
-    fn of_bytes(csv: &[u8]) -> Result<Table, DatasetError> {
-        let file = SpaceFile::parse(SPACE, Path::new("t.json")).unwrap();
-        Table::parse(file, csv, Path::new("t.csv"))
-    }
-
+    /// What a file is, whatever its columns are for, and what cures it.
     #[test]
-    fn columns_that_are_not_used_are_in_any_encoding_and_the_others_in_utf_8() {
-        let table = of_bytes(b"size,on,Gr\xf6\xdfe,time\n1,true,Z\xfcrich,10\n").unwrap();
-        assert_eq!(table.best().truth, 10.0);
-        let message = of_bytes(b"size,on,time\n1,tr\xfce,10\n")
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains("line 2, column \"on\""), "{message}");
-        assert!(message.contains("UTF-8"), "{message}");
+    fn other_encodings_and_separators_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let space = directory.path().join("t.json");
+        std::fs::write(&space, SPACE).unwrap();
+        let of_bytes = |csv: &[u8]| {
+            std::fs::write(space.with_extension("csv"), csv).unwrap();
+            Table::read(&space).map_err(|error| error.to_string())
+        };
+        assert!(of_bytes(b"\xef\xbb\xbfsize,on,time\r\n1,true,10\r\n").is_ok());
+        for (csv, line) in [
+            (b"size,on,Gr\xf6\xdfe,time\n1,true,x,10\n".as_slice(), 1),
+            (
+                b"size,on,where,time\r\n1,true,x,10\r\n1,true,Z\xfcrich,10\r\n",
+                3,
+            ),
+            (b"size,on,time\n1,tr\xfce,10\n", 2),
+        ] {
+            let message = of_bytes(csv).unwrap_err();
+            assert!(
+                message.contains(&format!("t.csv: line {line} is not in UTF-8")),
+                "{message}"
+            );
+            assert!(message.contains("iconv"), "{message}");
+        }
+        let utf16 = "size,on,time\n1,true,10\n".encode_utf16();
+        let utf16: Vec<u8> = utf16.flat_map(u16::to_le_bytes).collect();
+        for mark in [b"\xff\xfe".as_slice(), b""] {
+            let message = of_bytes(&[mark, &utf16].concat()).unwrap_err();
+            assert!(message.contains("t.csv: it is in UTF-16"), "{message}");
+        }
+        for (csv, separator) in [
+            ("size;on;time\n1;true;10,5\n", "';'"),
+            ("sep=;\nsize;on;time\n1;true;10,5\n", "';'"),
+            ("size\ton\ttime\n1\ttrue\t10\n", "tabs"),
+        ] {
+            let message = of_bytes(csv.as_bytes()).unwrap_err();
+            assert!(
+                message.contains(&format!("separated by {separator}")),
+                "{message}"
+            );
+            assert!(message.contains("decimal point"), "{message}");
+        }
+        let message = of_bytes(b"size,on,time\n1,true,\"10,5\"\n").unwrap_err();
         assert!(
-            of_bytes(b"\xef\xbb\xbfsize,on,time\n1,true,10\n").is_ok(),
-            "a byte-order mark"
+            message.contains("line 2, column \"time\": \"10,5\""),
+            "{message}"
         );
+        assert!(
+            message.contains("a decimal point, not a comma"),
+            "{message}"
+        );
+        let message = of_bytes(b"size,on,time\n1,true,10,5\n").unwrap_err();
+        assert!(
+            message.contains("line: 2") && message.contains("decimal point"),
+            "{message}"
+        );
+        let message = Table::read(&space.with_extension("csv")).unwrap_err();
+        assert!(message.to_string().contains("t.toml or /"), "{message}");
     }
 
     #[test]
@@ -587,7 +652,7 @@ mod tests {
             {"name": "nodes", "kind": "int", "values": [1, 2]}],
             "default": {"cache": false, "size": 2, "nodes": 1},
             "constraints": [{"left": "size", "op": "<=", "right": "nodes"}]}"#;
-        let csv = "cache,size,nodes,time\nFalse,,1,10\nTrue,2,2,8\nFALSE,NA,1,20\n";
+        let csv = "cache,size,nodes,time\nFalse,,1,10\nTrue,2,2,8\nFALSE,NA,1,20\nFALSE,NaN,1,15\n";
         let read = table(space, csv).unwrap();
         let points: Vec<&Point> = read.configurations().iter().map(|c| &c.point).collect();
         assert_eq!(points, [&Point(vec![0, 1, 0]), &Point(vec![1, 1, 1])]);
@@ -597,6 +662,7 @@ mod tests {
             ("True,,1", "size"),
             ("True,2,1", "line 2: "),
             (",1,1", "column \"cache\""),
+            ("False,,NA", "always exists"),
         ] {
             let message = table(space, &format!("cache,size,nodes,time\n{row},10\n"));
             let message = message.unwrap_err().to_string();

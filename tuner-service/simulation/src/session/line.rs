@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use io_autotune_configuration::explained;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -52,7 +53,8 @@ struct RawTell {
 
 impl Line {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let raw: RawLine = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let raw: RawLine =
+            serde_json::from_str(text).map_err(|error| explained(&error.to_string()))?;
         match (raw.ask, raw.tell, raw.recommend) {
             (true, None, false) => Ok(Line::Ask),
             (false, None, true) => Ok(Line::Recommend),

@@ -79,19 +79,21 @@ fn fuzz_lines() {
 /// Outcome: It takes a session, or is refused with its file's name.
 #[test]
 fn fuzz_space() {
-    io_autotune_fuzzing::Target::new("space", &[SPACE])
+    // In either form, which its first character tells.
+    let own = include_str!("../../../../deploy/accelerators.d/romio.toml");
+    io_autotune_fuzzing::Target::new("space", &[SPACE, own])
         .rounds(5000)
         .run(|input| {
             let Ok(text) = str::from_utf8(input) else {
                 return;
             };
-            match SpaceFile::parse(text, Path::new("space.json")) {
+            match SpaceFile::parse(text, Path::new("a.space")) {
                 Ok(file) => {
                     let mut session = Session::new(file, 3, 7, MethodName::Random);
                     let answer = session.answer(r#"{"ask":true}"#);
                     assert!(answer.get("parametrization").is_some(), "{answer}");
                 }
-                Err(error) => assert!(error.to_string().contains("space.json"), "{error}"),
+                Err(error) => assert!(error.to_string().contains("a.space"), "{error}"),
             }
         });
 }
