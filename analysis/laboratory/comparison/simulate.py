@@ -30,7 +30,7 @@ def near(on: Table, share: float) -> int:
 def without_noise(table: Table, directory: Path) -> Path:
     """Writes the table with each parametrization's mean for every run."""
     directory.mkdir(parents=True, exist_ok=True)
-    described = json.loads(table.path.read_text("utf-8"))
+    described = dict(table.described)
     described["name"] = table.name
     described.pop("measures", None)
     path = directory / f"{table.name}.json"

@@ -29,7 +29,7 @@ def words(begins: bool) -> list[str]:
 
 def of_system(on: Table, system: str, directory: Path) -> Table:
     """The part of the table that is of one file system, written without noise."""
-    described = json.loads(on.path.read_text("utf-8"))
+    described = on.described
     default = next(first for first in described["first"] if first[SYSTEM] == system)
     place = [p.name for p in on.parameters].index(SYSTEM)
     level = on.parameters[place].values.index(system)

@@ -1,19 +1,39 @@
-"""Tables of measurements, NAME.json and NAME.csv, read as `io-autotune simulate` does.
+"""Tables of measurements, NAME.toml or NAME.json and NAME.csv, read as `io-autotune simulate` does.
 
 The format is in docs/simulate.md. Conditions and constraints are refused: each peer would need them
 translated.
 """
 
 import csv
+import difflib
 import hashlib
 import json
 import math
 import statistics
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from peers.draws import Draw
+
+RESERVED = {"time", "rel_sd"}
+"""Columns that no parameter may be called."""
+
+KINDS = {"integer": "int", "ordered": "ordinal", "categories": "categorical"}
+"""TOML's kinds as JSON calls them."""
+
+KEYS = {
+    "int": {"name", "kind", "values", "when"},
+    "ordinal": {"name", "kind", "values", "when"},
+    "categorical": {"name", "kind", "values", "when"},
+    "integer": {"name", "kind", "min", "max", "step", "default", "when", "unit", "description"},
+    "ordered": {"name", "kind", "values", "default", "when", "unit", "description"},
+    "categories": {"name", "kind", "values", "default", "when", "unit", "description"},
+}
+"""The keys of a parameter, by its kind."""
 
 Point = tuple[int, ...]
 """For each parameter the place of its value in the file's list, from 0."""
@@ -41,7 +61,7 @@ class Parameter:
         for meaning in (
             _number(field),
             field,
-            field.lower() if field in {"True", "False"} else None,
+            field.lower() if field.lower() in {"true", "false"} else None,
         ):
             if meaning is not None and meaning in self._places:
                 return self._places[meaning]
@@ -64,12 +84,14 @@ class Table:
     """A space with measurements. Places number the points in order of appearance in the CSV."""
 
     def __init__(self, path: Path) -> None:
-        """Reads `path`, a JSON file, and its CSV file; raises TableError if they hold no table."""
+        """Reads the space at `path` and its CSV file; raises TableError if they hold no table."""
         self.path = path
         text = _read(path)
         rows = _read(path.with_suffix(".csv"))
         try:
-            described = json.loads(text)
+            described = _space(path, text)
+            self.described = described
+            """The space's file, as in JSON."""
             self.name: str = described.get("name") or path.stem
             self.words: str = _described(described)
             """What was measured, and where it is from, as far as the file says it."""
@@ -125,9 +147,7 @@ class Table:
     def _read_rows(self, path: Path, text: str) -> None:
         reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
         columns = reader.fieldnames or []
-        for name in [*(p.name for p in self.parameters), "time"]:
-            if name not in columns:
-                raise TableError(f"{path}, line 1: there is no column {name!r}: add it")
+        self._check_columns(path, columns)
         for row in reader:
             fields = [(p, (row[p.name] or "").strip()) for p in self.parameters]
             levels = []
@@ -138,7 +158,7 @@ class Table:
                     continue
                 raise TableError(
                     f"{path}, line {reader.line_num}, column {parameter.name!r}: {field!r} "
-                    "is not among the values of the JSON file: correct one of them"
+                    "is not among the values of the space's file: correct one of them"
                 )
             elapsed = self._number(path, reader.line_num, row, "time")
             if elapsed == 0.0:
@@ -154,6 +174,21 @@ class Table:
             self.samples[self._places[point]].append(Sample(elapsed, spread))
         if not self.points:
             raise TableError(f"{path}: there is no row below the first line: add the measurements")
+
+    def _check_columns(self, path: Path, columns: Sequence[str]) -> None:
+        used = [p.name for p in self.parameters]
+        reserved = sorted(RESERVED & set(used))
+        if reserved:
+            raise TableError(
+                f"{path}: a parameter is called {' or '.join(reserved)}, which is a run's seconds "
+                "or their scatter: rename it and its column"
+            )
+        for name, count in Counter(columns).items():
+            if count > 1 and name in {*used, *RESERVED}:
+                raise TableError(f"{path}, line 1: there are {count} columns {name!r}: rename one")
+        for name in [*used, "time"]:
+            if name not in columns:
+                raise TableError(f"{path}, line 1: there is no column {name!r}: add it")
 
     @staticmethod
     def _number(path: Path, line: int, row: dict[str, str], column: str) -> float:
@@ -195,12 +230,14 @@ class Table:
 def named(paths: list[Path]) -> list[Table]:
     """The tables of files and folders, each once; TableError if unreadable or a name repeats."""
     files = [
-        f for path in paths for f in (sorted(path.glob("*.json")) if path.is_dir() else [path])
+        f
+        for path in paths
+        for f in (sorted([*path.glob("*.json"), *path.glob("*.toml")]) if path.is_dir() else [path])
     ]
     tables = [Table(path) for path in {path.resolve(): path for path in files}.values()]
     names = [table.name for table in tables]
     if not tables:
-        raise TableError(f"there is no table in {', '.join(map(str, paths))}: name its JSON file")
+        raise TableError(f"there is no table in {', '.join(map(str, paths))}: name a space's file")
     if len(set(names)) < len(names):
         raise TableError(f"several tables have one name: {', '.join(names)}: rename one")
     return tables
@@ -213,11 +250,59 @@ def _described(raw: dict[str, Any]) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise TableError(f"{path}: line {line} is not in UTF-8: convert it with iconv") from error
+    except OSError as error:
         raise TableError(
             f"cannot read {path}: {error}: check the path and its permissions"
         ) from error
+
+
+def _space(path: Path, text: str) -> dict[str, Any]:
+    """The space of a file as in JSON, which one in TOML is made into."""
+    if path.suffix == ".json" or text.lstrip().startswith("{"):
+        described: dict[str, Any] = json.loads(text, object_pairs_hook=_once)
+        for raw in described["parameters"]:
+            _refuse_unknown_keys(path, raw)
+        return described
+    described = tomllib.loads(text)
+    parameters = described["parameters"]
+    for raw in parameters:
+        _refuse_unknown_keys(path, raw)
+    return described | {
+        "parameters": [
+            {
+                "name": raw["name"],
+                "kind": KINDS[raw["kind"]],
+                "values": raw.get("values") or _range(raw),
+                **({"when": raw["when"]} if "when" in raw else {}),
+            }
+            for raw in parameters
+        ],
+        "default": {raw["name"]: raw["default"] for raw in parameters},
+    }
+
+
+def _range(raw: dict[str, Any]) -> list[int]:
+    return list(range(raw["min"], raw["max"] + 1, raw.get("step", 1)))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is given twice: remove one")
+    return dict(pairs)
+
+
+def _refuse_unknown_keys(path: Path, raw: dict[str, Any]) -> None:
+    known = KEYS.get(raw["kind"], set(raw))
+    for key in raw:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}"
+            raise TableError(f"{path}: {raw.get('name')!r} has the unknown key {key!r}: {meant}")
 
 
 def _parameter(path: Path, raw: dict[str, Any]) -> Parameter:

@@ -50,6 +50,18 @@ SPACE = {
         ({"default": {"size": 7, "on": True}}, "size,on,time\n1,true,1\n", "default's 'size'"),
         ({"constraints": [{}]}, "size,on,time\n1,true,1\n", "constraints"),
         ({"parameters": 3}, "size,on,time\n1,true,1\n", "docs/simulate.md"),
+        (
+            {"parameters": [{"name": "size", "kind": "int", "valeus": [1]}]},
+            "size,time\n1,1\n",
+            "'valeus': did you mean 'values'?",
+        ),
+        (
+            {"parameters": [{"name": "time", "kind": "int", "values": [1]}], "default": None},
+            "time\n1\n",
+            "a parameter is called time",
+        ),
+        ({}, "size,on,time,size\n1,true,1,2\n", "there are 2 columns 'size'"),
+        ({}, "size,on,time,time\n1,true,1,2\n", "there are 2 columns 'time'"),
     ],
 )
 def test_what_is_wrong_is_named(
@@ -70,3 +82,49 @@ def test_a_default_that_was_not_measured_gives_way_to_the_nearest(tmp_path: Path
     rows = "size,on,time\n1,True,9\n1,maybe,8\n2,true,7\n"
     path.with_suffix(".csv").write_text(rows, "utf-8")
     assert Table(path).default == 1
+
+
+def test_a_space_in_toml_is_that_in_json_and_r_s_words_are_read(tmp_path: Path) -> None:
+    own = """
+        [[parameters]]
+        name = "size"
+        kind = "integer"
+        min = 2
+        max = 7
+        step = 2
+        default = 4
+        [[parameters]]
+        name = "on"
+        kind = "categories"
+        values = ["true", "false"]
+        default = "false"
+        [[parameters]]
+        name = "list"
+        kind = "ordered"
+        values = [0.5, 8]
+        default = 8
+    """
+    path = tmp_path / "small.toml"
+    path.write_text("\ufeff" + own.replace("\n", "\r\n"), "utf-8")
+    rows = "\ufeffsize,on,list,time\r\n2,TRUE,0.5,9\r\n4,False,8,8\r\n"
+    path.with_suffix(".csv").write_text(rows, "utf-8")
+    table = Table(path)
+    assert [p.values for p in table.parameters] == [(2, 4, 6), ("true", "false"), (0.5, 8)]
+    assert [p.ordered for p in table.parameters] == [True, False, True]
+    assert (table.points, table.default) == ([(0, 0, 0), (1, 1, 1)], 1)
+    path.with_suffix(".csv").write_bytes(b"size,on,list,time,Gr\xf6\xdfe\n2,true,8,1,1\n")
+    with pytest.raises(TableError, match="line 1 is not in UTF-8"):
+        Table(path)
+    path.with_suffix(".csv").write_text(rows, "utf-8")
+    path.write_text(own.replace("step", "stpe"), "utf-8")
+    with pytest.raises(TableError, match="'stpe': did you mean 'step'"):
+        Table(path)
+
+
+def test_a_key_of_json_is_given_once(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    text = json.dumps(SPACE)
+    path.write_text(text[:-2] + ', "size": 1}}', "utf-8")
+    path.with_suffix(".csv").write_text("size,on,time\n1,true,1\n", "utf-8")
+    with pytest.raises(TableError, match="'size' is given twice"):
+        Table(path)

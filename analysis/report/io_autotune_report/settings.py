@@ -52,7 +52,7 @@ def read(path: Path) -> dict[str, Any]:
         SettingsError: it cannot be read, or has a key that is not known.
     """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(_text(path.read_bytes()))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
     found: dict[str, Any] = {}
@@ -76,6 +76,26 @@ def read(path: Path) -> dict[str, Any]:
                 )
             found["database" if section == "database" else key] = value
     return found
+
+
+def _text(content: bytes) -> str:
+    """A file's text, in UTF-8 with or without a byte-order mark.
+
+    Raises:
+        ValueError: it is in another encoding.
+    """
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in content[:2]:
+        raise ValueError(
+            "it is in UTF-16, and has to be in UTF-8: convert it with `iconv -f UTF-16 -t UTF-8`"
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"line {line} is not in UTF-8, as the whole file has to be: convert it, from Latin-1"
+            " with `iconv -f ISO-8859-1 -t UTF-8`"
+        ) from error
 
 
 def settings(told: dict[str, Any]) -> Settings:

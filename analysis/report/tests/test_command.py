@@ -328,6 +328,23 @@ def test_settings_that_are_wrong_say_so(
     assert re.search(message, capsys.readouterr().err)
 
 
+def test_a_file_is_utf_8_with_or_without_a_byte_order_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "report.toml"
+    text = '[report]\nsite = "Zürich"\n'
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert settings.read(path) == {"site": "Zürich"}
+    for encoding, message in [
+        ("latin-1", "line 2 is not in UTF-8.*iconv -f ISO-8859-1"),
+        ("utf-16", "in UTF-16.*iconv -f UTF-16"),
+        ("utf-16-be", "in UTF-16"),
+    ]:
+        path.write_bytes(text.encode(encoding))
+        assert command.main(["--config", str(path)]) == command.MISUSED
+        assert re.search(message, capsys.readouterr().err)
+
+
 def test_days_that_have_not_come_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--last", "2999-01-01"]) == command.MISUSED
     assert "has not come yet" in capsys.readouterr().err
