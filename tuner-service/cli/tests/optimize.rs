@@ -74,6 +74,31 @@ fn a_dialogue_finds_the_best_and_is_reproducible() {
     assert_eq!(published.len(), answers.len());
 }
 
+/// Outside Slurm an accelerator's file is a space: what it says of jobs is said to be left out.
+#[test]
+fn an_accelerators_file_is_a_space() {
+    let shipped = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../deploy/accelerators.d/page-cache.toml"
+    );
+    let mut child = program(Path::new(shipped), &[])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, r#"{{"ask":true}}"#).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("page-cache.toml: needs, used_if, delivery: left out"),
+        "{told}"
+    );
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(answer["parametrization"].is_object(), "{answer}");
+    assert!(output.status.success());
+}
+
 #[test]
 fn what_cannot_be_used_is_said_at_once() {
     for (arguments, words) in [

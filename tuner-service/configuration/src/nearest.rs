@@ -5,25 +5,30 @@ const ALIKE: f64 = 0.7;
 
 /// The known word that is most like an unknown one, for the question whether it is meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let known: Vec<&str> = known.into_iter().collect();
     let alike = known
-        .into_iter()
-        .map(|known| (strsim::jaro(word, known), known));
-    alike
+        .iter()
+        .map(|known| (strsim::jaro(word, known), *known));
+    let most_alike = alike
         .filter(|(alike, _)| *alike > ALIKE)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, known)| known)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other));
+    misspelt(word, &known).or_else(|| most_alike.map(|(_, known)| known))
 }
 
 /// The known word that a word is but for a letter or two; none if the word is itself known. So
 /// little is a slip even where words of one's own are allowed.
 pub fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    if known.contains(&word) {
+        return None;
+    }
     let small = word.to_lowercase();
-    let is_near = |known: &&&str| {
+    let near = known.iter().filter_map(|known| {
         let most = if known.len() > 5 { 2 } else { 1 };
-        strsim::osa_distance(&small, known) <= most
-    };
-    let is_known = known.contains(&word);
-    (!is_known).then(|| known.iter().find(is_near).copied())?
+        let distance = strsim::osa_distance(&small, known);
+        (distance <= most).then_some((distance, *known))
+    });
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }
 
 #[cfg(test)]
@@ -36,6 +41,10 @@ mod tests {
         assert_eq!(nearest("valeus", known), Some("values"));
         assert_eq!(misspelt("valeus", &known), Some("values"));
         assert_eq!(misspelt("Values", &known), Some("values"));
+        for (word, meant) in [("aks", "ask"), ("buy", "by"), ("lest", "left")] {
+            assert_eq!(nearest(word, ["by", "ask", "left", "least"]), Some(meant));
+        }
+        assert_eq!(nearest("zzz", known), None);
         assert_eq!(nearest("default_measures", known), Some("default"));
         for word in ["default_measures", "values", "note"] {
             assert_eq!(misspelt(word, &known), None);

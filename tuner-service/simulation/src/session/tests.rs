@@ -73,6 +73,34 @@ fn fuzz_lines() {
         });
 }
 
+/// The page's space in TOML is its space in JSON, and its lines have its answers.
+#[test]
+fn the_page_is_right() {
+    let page = include_str!("../../../../docs/optimize.md");
+    let (_, toml) = page.split_once("```toml\n").unwrap();
+    let toml = toml.split_once("```").unwrap().0;
+    let json = &page[page.find("      {\"parameters\": [").unwrap()..];
+    let json = json.split_once("\n\n").unwrap().0;
+    let own = SpaceFile::parse(toml, Path::new("mine.toml")).unwrap();
+    let other = SpaceFile::parse(json, Path::new("mine.json")).unwrap();
+    assert_eq!(own.space, other.space);
+    for file in [own, other] {
+        let mut session = Session::new(file, 20, 1, MethodName::SurrogateGenetic);
+        let lines = page.split("\n    > ").skip(1);
+        let mut count = 0;
+        for line in lines {
+            let (asked, answered) = line.split_once("\n    < ").unwrap();
+            let answered = answered.split("\n\n").next().unwrap();
+            let answered: String = answered.lines().map(str::trim).collect();
+            let shown = answered.split("...").next().unwrap();
+            let answer = session.answer(asked).to_string();
+            assert!(answer.starts_with(shown), "{asked}: {answer}");
+            count += 1;
+        }
+        assert_eq!(count, 6);
+    }
+}
+
 /// A space is read and takes a session, or is refused with its file's name.
 ///
 /// Attack (parsers): The space of `optimize`.
@@ -346,4 +374,21 @@ fn measures_are_learnt_from() {
         assert_eq!(told, json!({"ok": true}));
     }
     assert!(learnt > 5, "{learnt}");
+}
+
+#[test]
+fn a_misspelt_key_of_a_line_is_named_with_the_one_that_is_meant() {
+    let mut session = session(5, MethodName::Random);
+    session.answer(r#"{"ask":true}"#);
+    for (line, meant) in [
+        (r#"{"aks":true}"#, "did you mean `ask`?"),
+        (r#"{"tell":{"id":1,"elapsd":2}}"#, "did you mean `elapsed`?"),
+        (
+            r#"{"tell":{"id":1,"faild":true}}"#,
+            "did you mean `failed`?",
+        ),
+    ] {
+        let error = session.answer(line)["error"].to_string();
+        assert!(error.contains(meant), "{error}");
+    }
 }
