@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer, Error};
 
-use crate::mistake::{explained, meant};
+use crate::nearest::{explained, meant};
 
 /// No file has more mistakes that anybody wants to read at once.
 const MOST: usize = 100;

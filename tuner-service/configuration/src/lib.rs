@@ -12,7 +12,7 @@ mod text;
 
 pub use difference::differences;
 pub use every::{Every, Found, every};
-pub use mistake::{Mistake, explained, parse};
-pub use nearest::{misspelt, nearest};
+pub use mistake::{Mistake, parse};
+pub use nearest::{explained, misspelt, nearest};
 pub use shown::{File, Origin, Shown, ShownError};
 pub use text::{NoText, read_text, text};

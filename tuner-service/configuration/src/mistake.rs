@@ -1,34 +1,28 @@
 //! Mistakes in a file, with the nearest word that is known.
 
 use std::fmt;
-use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use crate::nearest::nearest;
-use crate::secret::without_secrets;
+use crate::every::{Found, every};
+use crate::nearest::explained;
+use crate::secret::{problem_without_secrets, without_secrets};
 
 /// What is wrong in a TOML file, and where; with an unknown word the one that may be meant.
 #[derive(Debug)]
-pub struct Mistake(Box<toml::de::Error>);
-
-impl Mistake {
-    /// What is wrong, without the place.
-    #[must_use]
-    pub fn message(&self) -> String {
-        explained(self.0.message())
-    }
-
-    /// Where, in bytes.
-    #[must_use]
-    pub fn span(&self) -> Option<Range<usize>> {
-        self.0.span()
-    }
+pub struct Mistake {
+    /// The first that was met, with its line as it stands in the file.
+    first: Box<toml::de::Error>,
+    /// All others, each with its line and column.
+    others: Vec<String>,
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&explained(&without_secrets(self.0.to_string().trim_end())))
+        let first = self.first.to_string();
+        f.write_str(&explained(&without_secrets(first.trim_end())))?;
+        let mut others = self.others.iter();
+        others.try_for_each(|other| write!(f, "\n{other}"))
     }
 }
 
@@ -38,28 +32,31 @@ impl std::error::Error for Mistake {}
 ///
 /// # Errors
 ///
-/// With the line of the mistake.
+/// With everything that is wrong, each with its line.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
-    toml::from_str(text).map_err(|error| Mistake(Box::new(error)))
+    toml::from_str(text).map_err(|first| {
+        let mut found = every::<T>(text).found;
+        let same = explained(first.message());
+        // In a list it is found at a place within.
+        if let Some(again) = found.iter().position(|other| other.problem == same) {
+            found.remove(again);
+        }
+        Mistake {
+            others: found.iter().map(|other| at_its_line(text, other)).collect(),
+            first: Box::new(first),
+        }
+    })
 }
 
-/// serde's message, followed by the nearest word if one is unknown.
-#[must_use]
-pub fn explained(message: &str) -> String {
-    match meant(message) {
-        Some(nearest) => format!("{message}; did you mean `{nearest}`?"),
-        None => message.to_owned(),
-    }
-}
-
-/// The nearest word of serde's "unknown field `x`, expected one of `a`, `b`", or variant.
-pub(crate) fn meant(message: &str) -> Option<&str> {
-    let (_, rest) = ["unknown field `", "unknown variant `"]
-        .iter()
-        .find_map(|start| message.split_once(start))?;
-    let (unknown, known) = rest.rsplit_once("`, expected ")?;
-    // Every other piece stands between two backticks.
-    nearest(unknown, known.split('`').skip(1).step_by(2))
+fn at_its_line(text: &str, found: &Found) -> String {
+    let before = text.get(..found.place.start).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    format!(
+        "line {}, column {}: {}",
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+        problem_without_secrets(&found.problem)
+    )
 }
 
 #[cfg(test)]
@@ -86,6 +83,41 @@ mod tests {
         let far = said("zzz = 1\n");
         assert!(far.contains("unknown field `zzz`"), "{far}");
         assert!(!far.contains("did you mean"), "{far}");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_with_its_line() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Whole {
+            #[expect(dead_code, reason = "only its name matters")]
+            client: Sample,
+            #[expect(dead_code, reason = "only its name matters")]
+            other: Sample,
+            #[serde(default)]
+            #[expect(dead_code, reason = "only its name matters")]
+            list: Vec<Sample>,
+        }
+        let text = "[client]\nendpoint = 1\n[othr]\nservice_user = 'postgres://a:secret@b'\n";
+        let told = parse::<Whole>(text).unwrap_err().to_string();
+        assert!(told.contains("did you mean `endpoints`?"), "{told}");
+        assert!(
+            told.contains("line 3, column 2: unknown field `othr`"),
+            "{told}"
+        );
+        assert!(told.contains("did you mean `other`?"), "{told}");
+        let text = text.replace("othr", "other");
+        let told = parse::<Whole>(&text).unwrap_err().to_string();
+        assert!(told.contains("\nline 4, column 16: "), "{told}");
+        assert!(!told.contains("secret"), "{told}");
+        for one in [
+            "service_user = 'x'\n",
+            "[[list]]\n[[list]]\nservce_user = 1\n",
+            "x = \n",
+        ] {
+            let one = parse::<Whole>(&format!("[client]\n[other]\n{one}")).unwrap_err();
+            assert!(one.others.is_empty(), "{one}");
+        }
     }
 
     #[test]

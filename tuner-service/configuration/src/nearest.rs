@@ -31,6 +31,25 @@ pub fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, known)| known)
 }
 
+/// serde's message, followed by the nearest word if one is unknown.
+#[must_use]
+pub fn explained(message: &str) -> String {
+    match meant(message) {
+        Some(nearest) => format!("{message}; did you mean `{nearest}`?"),
+        None => message.to_owned(),
+    }
+}
+
+/// The nearest word of serde's "unknown field `x`, expected one of `a`, `b`", or variant.
+pub(crate) fn meant(message: &str) -> Option<&str> {
+    let (_, rest) = ["unknown field `", "unknown variant `"]
+        .iter()
+        .find_map(|start| message.split_once(start))?;
+    let (unknown, known) = rest.rsplit_once("`, expected ")?;
+    // Every other piece stands between two backticks.
+    nearest(unknown, known.split('`').skip(1).step_by(2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,14 @@ pub(crate) fn without_secrets(message: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// What is wrong with a value, as serde says it with the value, without one that may hold a password.
+pub(crate) fn problem_without_secrets(problem: &str) -> String {
+    match problem.split_once('"') {
+        Some((before, value)) if may_be_secret(value) => format!("{before}***"),
+        _ => problem.to_owned(),
+    }
+}
+
 /// Whether it is a line of the file, behind its number.
 fn is_quoted(line: &str) -> bool {
     line.split_once(" | ")
