@@ -1,5 +1,6 @@
 // The text after --io-autotune=, and the job's name.
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(ioat_spec_parse(canonical, "--io-autotune", &again, error) == 0);
         assert(strcmp(again.accelerator, spec.accelerator) == 0 &&
                strcmp(again.app, spec.app) == 0 && again.mode == spec.mode);
+        if (!spec.tell)
+            assert(ioat_request_has(canonical, &spec));
+        // Without its app= a SPEC says the same otherwise.
+        char kept[IOAT_SPEC_MAX + 1];
+        const bool had = ioat_spec_without_app(text, kept);
+        assert(had == (spec.app[0] != '\0'));
+        assert(ioat_spec_parse(kept, "IO_AUTOTUNE", &again, error) == 0);
+        assert(strcmp(again.accelerator, spec.accelerator) == 0 && again.app[0] == '\0' &&
+               again.mode == spec.mode && again.tell == spec.tell);
     }
     free(text);
     return 0;

@@ -43,6 +43,27 @@ bool ioat_launcher_is_inside_job(void)
     return getenv("SLURM_JOB_ID") != NULL || getenv("SLURM_JOBID") != NULL;
 }
 
+static bool is_unless_absent(const char *variable, const char *job_id)
+{
+    const char *value = getenv(variable);
+    return value == NULL || strcmp(value, job_id) == 0;
+}
+
+enum ioat_allocation ioat_launcher_allocation(void)
+{
+    struct reader reader;
+    if (!find(&reader))
+        return ioat_launcher_is_inside_job() ? IOAT_ALLOCATION_OWN : IOAT_ALLOCATION_NEW;
+    // Given on the command line or by SLURM_JOB_ID (src/srun/opt.c); SLURM_JOBID alone is none.
+    if (!reader.is_set(reader.options, "jobid"))
+        return IOAT_ALLOCATION_NEW;
+    const char *job_id = reader.get(reader.options, "jobid");
+    const bool own = job_id != NULL && ioat_launcher_is_inside_job() &&
+                     is_unless_absent("SLURM_JOB_ID", job_id) &&
+                     is_unless_absent("SLURM_JOBID", job_id);
+    return own ? IOAT_ALLOCATION_OWN : IOAT_ALLOCATION_OTHER;
+}
+
 const char *ioat_launcher_job_name(void)
 {
     struct reader reader;

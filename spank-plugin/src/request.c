@@ -42,3 +42,26 @@ void ioat_request_format(const struct ioat_spec *spec, const char *job_name, con
     if (spec->tell)
         stpcpy(end, ",tell=yes");
 }
+
+// Whether one of the items that commas separate is `key` with this value.
+static bool has_item(const char *request, const char *key, const char *value)
+{
+    const size_t key_length = strlen(key), value_length = strlen(value);
+    for (const char *item = request; item != NULL;) {
+        const char *comma = strchr(item, ',');
+        const size_t length = comma == NULL ? strlen(item) : (size_t)(comma - item);
+        if (length == key_length + value_length && memcmp(item, key, key_length) == 0 &&
+            memcmp(item + key_length, value, value_length) == 0)
+            return true;
+        item = comma == NULL ? NULL : comma + 1;
+    }
+    return false;
+}
+
+bool ioat_request_has(const char *request, const struct ioat_spec *spec)
+{
+    return has_item(request, "mode=", ioat_mode_name(spec->mode)) &&
+           (!spec->tell || has_item(request, "tell=", "yes")) &&
+           (spec->app[0] == '\0' || has_item(request, "app=", spec->app)) &&
+           (spec->accelerator[0] == '\0' || has_item(request, "accelerator=", spec->accelerator));
+}

@@ -16,4 +16,8 @@
 void ioat_request_format(const struct ioat_spec *spec, const char *job_name, const char *comment,
                          char text[IOAT_REQUEST_SIZE]);
 
+/// Whether a job with this request, which may be anything, already has what the SPEC of one of its
+/// steps asks for.
+bool ioat_request_has(const char *request, const struct ioat_spec *spec);
+
 #endif

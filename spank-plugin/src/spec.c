@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPEC_MAX 1024
 #define CHOICES                                                                                    \
     "Give an accelerator's name, app=NAME, accelerator=NAME, mode=tune|observe|off, verbose "      \
     "or tell, separated by commas"
@@ -128,10 +127,10 @@ int ioat_spec_parse(const char *text, const char *from, struct ioat_spec *spec,
     error[0] = '\0';
     if (text == NULL || text[0] == '\0' || strcmp(text, "(null)") == 0)
         return 0;
-    struct slice rest = {text, strnlen(text, SPEC_MAX + 1)};
+    struct slice rest = {text, strnlen(text, IOAT_SPEC_MAX + 1)};
     int rc = 0;
-    if (rest.length > SPEC_MAX)
-        rc = refuse(&reader, rest, "longer than %d bytes", SPEC_MAX);
+    if (rest.length > IOAT_SPEC_MAX)
+        rc = refuse(&reader, rest, "longer than %d bytes", IOAT_SPEC_MAX);
     while (rc == 0) {
         const char *comma = memchr(rest.start, ',', rest.length);
         const size_t length = comma == NULL ? rest.length : (size_t)(comma - rest.start);
@@ -144,4 +143,27 @@ int ioat_spec_parse(const char *text, const char *from, struct ioat_spec *spec,
     if (rc != 0)
         *spec = (struct ioat_spec){.mode = IOAT_MODE_TUNE};
     return rc;
+}
+
+bool ioat_spec_without_app(const char *text, char kept[IOAT_SPEC_MAX + 1])
+{
+    static const char key[] = "app=";
+    const char *end = text + strnlen(text, IOAT_SPEC_MAX);
+    char *next = kept;
+    bool had = false;
+    while (text < end) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+        const size_t length = (size_t)((comma == NULL ? end : comma) - text);
+        if (length >= strlen(key) && memcmp(text, key, strlen(key)) == 0) {
+            had = true;
+        } else {
+            if (next != kept)
+                *next++ = ',';
+            memcpy(next, text, length);
+            next += length;
+        }
+        text += length + (comma != NULL);
+    }
+    *next = '\0';
+    return had;
 }

@@ -35,6 +35,12 @@ struct ioat_spec {
 int ioat_spec_parse(const char *text, const char *from, struct ioat_spec *spec,
                     char error[IOAT_SPEC_ERROR_SIZE]);
 
+/// Bytes of the longest SPEC.
+#define IOAT_SPEC_MAX 1024
+
+/// Writes a SPEC that can be parsed without its app=, and returns whether it had one.
+bool ioat_spec_without_app(const char *text, char kept[IOAT_SPEC_MAX + 1]);
+
 const char *ioat_mode_name(enum ioat_mode mode);
 
 #endif

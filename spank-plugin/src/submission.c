@@ -19,19 +19,23 @@
 // The helper's own deadline is earlier by this, so that it can still say why it failed.
 #define MARGIN_MS 20
 
-// What a job inherits with the prefix SLURM_SPANK_ (src/common/plugstack.c, src/sbatch/opt.c): its
-// request, and the option as it was given.
-#define INHERITED_REQUEST "SLURM_SPANK_IO_AUTOTUNE"
-#define INHERITED_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_io_autotune_io_autotune"
+// What a job inherits (src/common/spank.c, src/sbatch/sbatch.c): the job-control environment with
+// the prefix SLURM_SPANK_, in it our request and the option as it was given, and the option once
+// more without the prefix.
+#define INHERITED "SLURM_SPANK_"
+#define OPTION "_SLURM_SPANK_OPTION_io_autotune_io_autotune"
+#define INHERITED_REQUEST INHERITED "IO_AUTOTUNE"
+#define INHERITED_OPTION INHERITED OPTION
 
 // A user's own: a SPEC for what names none, and a wish to be told.
 #define USERS_SPEC "IO_AUTOTUNE"
 #define USERS_VERBOSE "IO_AUTOTUNE_VERBOSE"
 
-// An srun inside a job; a nested sbatch or salloc submits a job of its own.
+// An srun in an allocation that is there already; a nested sbatch or salloc submits a job of its
+// own.
 static bool is_part_of_job(void)
 {
-    return spank_context() == S_CTX_LOCAL && ioat_launcher_is_inside_job();
+    return spank_context() == S_CTX_LOCAL && ioat_launcher_allocation() != IOAT_ALLOCATION_NEW;
 }
 
 // `input` is the user's, and no argument: other users of this host can read those, a job's name and
@@ -132,24 +136,18 @@ static const char *without_null(const char *value)
     return value == NULL || strcmp(value, "(null)") == 0 ? "" : value;
 }
 
-// Inside a job Slurm replays the outer job's option after #SBATCH and before the command line: it
-// must neither override the script's option nor lend the outer job's name, which would mix two
-// applications. The first call with the inherited value is the replay; a second is the user's.
-static void adopt(struct ioat_submission *submission, const char *value,
-                  const struct ioat_spec *spec)
+// Slurm gives the option of the environment once for each component, after the script's and before
+// the command line's. It cannot be told from what a job has inherited, for a job can unset whatever
+// else says that it is one; so it never asks. Of calls with its value the first is taken for it,
+// and a second is the user's.
+static bool is_replay(struct ioat_submission *submission, const char *value)
 {
-    const char *inherited = ioat_launcher_is_inside_job() ? getenv(INHERITED_OPTION) : NULL;
-    const bool replay = inherited != NULL && !submission->replayed &&
-                        strcmp(without_null(inherited), without_null(value)) == 0;
-    submission->replayed = submission->replayed || replay;
-    submission->own = submission->own || !replay;
-    if (replay && submission->asked)
-        return;
-    submission->asked = true;
-    submission->asked_here = true;
-    submission->spec = *spec;
-    if (replay)
-        submission->spec.app[0] = '\0';
+    const char *inherited = getenv(INHERITED_OPTION);
+    if (inherited == NULL || submission->replayed ||
+        strcmp(without_null(inherited), without_null(value)) != 0)
+        return false;
+    submission->replayed = true;
+    return true;
 }
 
 // Whether a SPEC can be used; says why not.
@@ -169,9 +167,14 @@ int ioat_submission_option(struct ioat_submission *submission,
                            const struct ioat_arguments *arguments, const char *value)
 {
     struct ioat_spec spec;
+    // Before it is read: what a job inherited must not refuse a submission either.
+    if (is_replay(submission, value))
+        return 0;
     if (!read_spec(submission, arguments, value, "--io-autotune", &spec))
         return -1;
-    adopt(submission, value, &spec);
+    submission->asked = true;
+    submission->asked_here = true;
+    submission->spec = spec;
     return 0;
 }
 
@@ -187,7 +190,7 @@ static bool adopt_environment(struct ioat_submission *submission,
     if (!read_spec(submission, arguments, value, USERS_SPEC, &spec))
         return false;
     submission->spec = spec;
-    // An outer job's submission may have had it.
+    // An outer job's submission may have had it, and may have been of an older plugin.
     if (ioat_launcher_is_inside_job())
         submission->spec.app[0] = '\0';
     return spec.mode != IOAT_MODE_OFF;
@@ -222,40 +225,85 @@ static void pass_on(const char *request, spank_t spank)
         IOAT_DEBUG("the job's request cannot be passed on: %s", spank_strerror(rc));
 }
 
-static void explain_step(struct ioat_submission *submission)
+// An outer job's request must reach neither the prolog nor the steps of another one.
+static void forget_request(spank_t spank)
+{
+    spank_job_control_unsetenv(spank, "IO_AUTOTUNE");
+    unsetenv(INHERITED_REQUEST);
+}
+
+// The request says all that a job needs. Were the option to stay in its environment, Slurm would
+// hand it to each submission that the job makes; and the name in a user's IO_AUTOTUNE is of this
+// job alone. Slurm has set the option before it calls slurm_spank_init_post_opt, and copies the
+// environment afterwards.
+static void forget_option(spank_t spank)
+{
+    const char *value = getenv(USERS_SPEC);
+    char kept[IOAT_SPEC_MAX + 1], error[IOAT_SPEC_ERROR_SIZE];
+    struct ioat_spec spec;
+    spank_job_control_unsetenv(spank, OPTION);
+    unsetenv(OPTION);
+    unsetenv(INHERITED_OPTION);
+    if (value != NULL && ioat_spec_parse(value, USERS_SPEC, &spec, error) == 0 &&
+        ioat_spec_without_app(value, kept))
+        setenv(USERS_SPEC, kept, 1);
+}
+
+static void explain_once(struct ioat_submission *submission, const char *line)
 {
     if (submission->explained || is_silent(submission))
         return;
     submission->explained = true;
-    say("this step stays untuned: its job was submitted without --io-autotune or with mode=off, "
-        "and half a job is never tuned; give the option to sbatch or salloc instead",
-        NULL);
+    say(line, NULL);
+}
+
+// A step of an allocation that is there already. Its prolog may have run, and of what another job
+// asked for nothing is known here.
+static void pass_step(struct ioat_submission *submission, spank_t spank)
+{
+    const bool own = ioat_launcher_allocation() == IOAT_ALLOCATION_OWN;
+    const bool asked = submission->asked && submission->spec.mode != IOAT_MODE_OFF;
+    const char *request = getenv(INHERITED_REQUEST);
+    if (own && request != NULL) {
+        pass_on(request, spank);
+        if (submission->asked && !ioat_request_has(request, &submission->spec))
+            explain_once(submission,
+                         "this step changes nothing of what its job was submitted with; "
+                         "--io-autotune is for an allocation: give it to sbatch, to salloc, or to "
+                         "an srun that makes its own");
+    } else if (own && asked) {
+        explain_once(submission,
+                     "this step stays untuned: its job was submitted without --io-autotune or "
+                     "with mode=off, and half a job is never tuned; give the option to sbatch or "
+                     "salloc instead");
+    } else if (!own && submission->asked) {
+        explain_once(submission,
+                     "this step changes nothing of how its job is tuned, and nothing is applied or "
+                     "counted for it alone; --io-autotune is for an allocation: give it to sbatch, "
+                     "to salloc, or to an srun that makes its own");
+    }
+    if (!own)
+        forget_request(spank);
 }
 
 // A later component's option has no effect.
 static void explain_component(struct ioat_submission *submission)
 {
     const bool carried = submission->request[0] != '\0';
-    if (submission->explained || is_silent(submission) ||
-        (carried && is_same_spec(&submission->spec, &submission->first_spec)))
+    if (carried && is_same_spec(&submission->spec, &submission->first_spec))
         return;
-    submission->explained = true;
-    if (carried)
-        say("the first component of this job carries its run; what --io-autotune says for a later "
-            "one is not used",
-            NULL);
-    else
-        say("this job stays untuned: the first component of a job carries its run, and "
-            "--io-autotune was given for a later one only; give it for the first",
-            NULL);
+    explain_once(submission,
+                 carried
+                     ? "the first component of this job carries its run; what --io-autotune says "
+                       "for a later one is not used"
+                     : "this job stays untuned: the first component of a job carries its run, and "
+                       "--io-autotune was given for a later one only; give it for the first");
 }
 
 static bool send(const struct ioat_submission *submission, spank_t spank)
 {
     if (submission->request[0] == '\0') {
-        // An outer job's request must reach neither this job's prolog nor its steps.
-        spank_job_control_unsetenv(spank, "IO_AUTOTUNE");
-        unsetenv(INHERITED_REQUEST);
+        forget_request(spank);
         return false;
     }
     const spank_err_t rc = spank_job_control_setenv(spank, "IO_AUTOTUNE", submission->request, 1);
@@ -265,31 +313,36 @@ static bool send(const struct ioat_submission *submission, spank_t spank)
     return rc == ESPANK_SUCCESS;
 }
 
-void ioat_submission_post_opt(struct ioat_submission *submission,
-                              const struct ioat_arguments *arguments, spank_t spank)
+static void submit(struct ioat_submission *submission, const struct ioat_arguments *arguments,
+                   spank_t spank)
 {
     const bool asked = submission->asked && submission->spec.mode != IOAT_MODE_OFF;
-    if (is_part_of_job()) {
-        const char *request = getenv(INHERITED_REQUEST);
-        if (request != NULL)
-            pass_on(request, spank);
-        else if (asked)
-            explain_step(submission);
-        return;
-    }
     const bool first = submission->components++ == 0;
     if (first) {
-        const bool environment = !submission->own && getenv(USERS_SPEC) != NULL;
-        const bool on =
-            submission->asked && !environment ? asked : adopt_environment(submission, arguments);
+        const bool on = submission->asked ? asked : adopt_environment(submission, arguments);
         submission->first_spec = submission->spec;
         if (on)
             ioat_request_format(&submission->spec, ioat_launcher_job_name(),
                                 ioat_launcher_comment(), submission->request);
+        else if (submission->replayed && !submission->asked && !ioat_launcher_is_inside_job())
+            explain_once(submission, INHERITED_OPTION
+                         " is what jobs inherit, and asks for nothing: give --io-autotune, or set "
+                         "IO_AUTOTUNE=SPEC");
     } else if (asked && submission->asked_here) {
         explain_component(submission);
     }
-    submission->asked_here = false;
     if (send(submission, spank) && first)
         preview(submission, arguments);
+}
+
+void ioat_submission_post_opt(struct ioat_submission *submission,
+                              const struct ioat_arguments *arguments, spank_t spank)
+{
+    if (is_part_of_job())
+        pass_step(submission, spank);
+    else
+        submit(submission, arguments, spank);
+    submission->asked_here = false;
+    submission->replayed = false;
+    forget_option(spank);
 }

@@ -21,10 +21,9 @@ struct ioat_submission {
     char request[IOAT_REQUEST_SIZE];
     /// The user was told why something stays untuned.
     bool explained;
-    /// In a submission inside a job: Slurm has replayed the outer job's option; whether there was
-    /// another.
+    /// Slurm has handed over the option of the environment for the current component, which asks
+    /// for nothing.
     bool replayed;
-    bool own;
     /// The last check: the callback fires for #SBATCH, the environment and the command line.
     char checked[IOAT_NAME_MAX + 1];
     bool refused;
@@ -37,9 +36,10 @@ struct ioat_submission {
 int ioat_submission_option(struct ioat_submission *submission,
                            const struct ioat_arguments *arguments, const char *value);
 
-/// Sends the request and shows the preview. An srun inside a job passes on the job's request, or
-/// says why the step stays untuned. Slurm calls it for each component of a heterogeneous job, in
-/// order; the first carries the run.
+/// Sends the request and shows the preview. An srun in an allocation that is there already passes
+/// on its own job's request, and says what the option cannot change. Slurm calls it for each
+/// component of a heterogeneous job, in order; the first carries the run. Nothing that would ask in
+/// the job's name stays in the environment that the job inherits.
 void ioat_submission_post_opt(struct ioat_submission *submission,
                               const struct ioat_arguments *arguments, spank_t spank);
 

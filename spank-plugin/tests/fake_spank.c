@@ -38,6 +38,8 @@ char opt[1024];
 static char *option_get(void *options, const char *name)
 {
     assert_ptr_equal(options, opt);
+    if (strcmp(name, "jobid") == 0)
+        return (char *)(fake.allocation == NULL ? "unset" : fake.allocation);
     return (char *)(strcmp(name, "job-name") == 0 ? fake.job_name : fake.comment);
 }
 
@@ -46,6 +48,8 @@ static bool option_isset(void *options, const char *name)
     assert_ptr_equal(options, opt);
     if (strcmp(name, "comment") == 0)
         return fake.comment != NULL;
+    if (strcmp(name, "jobid") == 0)
+        return fake.allocation != NULL;
     return strcmp(name, "quiet") == 0 ? fake.quiet : fake.parsable;
 }
 

@@ -30,6 +30,8 @@ struct fake {
     /// Whether the launching program lets its options be read, as sbatch does, and some of them.
     bool options;
     const char *job_name, *comment;
+    /// srun's --jobid, or SLURM_JOB_ID, which sets it; NULL without either.
+    const char *allocation;
     bool quiet, parsable;
     /// Whether the log is written to standard error, as sbatch, salloc and srun do.
     bool writes;

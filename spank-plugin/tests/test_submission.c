@@ -15,7 +15,9 @@
 #include "fake_spank.h"
 #include "scratch.h"
 
-#define INHERITED_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_io_autotune_io_autotune"
+#define OPTION "_SLURM_SPANK_OPTION_io_autotune_io_autotune"
+#define INHERITED_OPTION "SLURM_SPANK_" OPTION
+#define INHERITED_REQUEST "SLURM_SPANK_IO_AUTOTUNE"
 
 static char words[3][4200];
 static char *argument_words[] = {words[0], words[1], words[2]};
@@ -65,9 +67,9 @@ static int setup(void **state)
     (void)state;
     // Tests' stderr is no terminal.
     setenv("IO_AUTOTUNE_VERBOSE", "1", 1);
-    static const char *const unset[] = {
-        "SLURM_JOB_ID",   "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_SPANK_IO_AUTOTUNE",
-        INHERITED_OPTION, "SLURM_CONF",  "IO_AUTOTUNE"};
+    static const char *const unset[] = {"SLURM_JOB_ID",    "SLURM_JOBID",    "SLURM_JOB_NAME",
+                                        INHERITED_REQUEST, INHERITED_OPTION, OPTION,
+                                        "SLURM_CONF",      "IO_AUTOTUNE"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
         unsetenv(unset[i]);
     scratch_make();
@@ -299,6 +301,7 @@ static void the_environment_outweighs_the_outer_jobs_option(void **state)
     assert_asked("app=outer,romio", NULL);
     // The script's own option outweighs both.
     begin(S_CTX_ALLOCATOR, "");
+    setenv(INHERITED_OPTION, "app=outer,romio", 1);
     assert_int_equal(option("app=own"), 0);
     assert_asked("app=outer,romio", "app=own,mode=tune");
 }
@@ -337,52 +340,125 @@ static void nothing_is_said_where_no_person_reads(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "there is no such key"), 1);
 }
 
-static void an_inherited_option_lends_no_name(void **state)
+// Attack (environment): A job that was submitted with --io-autotune submits another one, after it
+// has unset any of Slurm's variables but the option's own.
+// Outcome: The option that was inherited asks for nothing, nor does it refuse the submission; what
+// the script or the command line says holds.
+static void an_inherited_option_asks_for_nothing(void **state)
 {
     (void)state;
-    // What was given to the outer job, what came by in the nested sbatch, and what travels.
+    // What the environment has, what comes by in the nested sbatch, and what travels.
     const struct {
         const char *outer, *calls[3], *expected;
     } cases[] = {
-        {"app=outer,romio", {"app=outer,romio"}, "name=inner,accelerator=romio,mode=tune"},
+        {"app=outer,romio", {"app=outer,romio"}, NULL},
         {"app=outer", {"app=own", "app=outer"}, "app=own,mode=tune"},
         {"app=outer", {"app=outer", "app=own"}, "app=own,mode=tune"},
         // Somebody wrote it again: in the script, or on the command line.
         {"app=outer", {"app=outer", "app=outer"}, "app=outer,mode=tune"},
         {"app=outer", {"app=own", "app=outer", "app=outer"}, "app=outer,mode=tune"},
         {"app=outer", {"app=outer", "app=outer", "app=own"}, "app=own,mode=tune"},
+        {"", {""}, NULL},
         {"", {"app=own", ""}, "app=own,mode=tune"},
+        {"(null)", {"(null)"}, NULL},
         {"(null)", {"app=own", "(null)"}, "app=own,mode=tune"},
         {"mode=off", {"mode=off"}, NULL},
         {"mode=off", {"mode=off", "app=own"}, "app=own,mode=tune"},
+        // Another release may have taken it, or an accelerator may be gone.
+        {"colour=green", {"colour=green"}, NULL},
+        {"colour=green", {"colour=green", "app=own"}, "app=own,mode=tune"},
     };
-    setenv("SLURM_JOB_ID", "7", 1);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static const char *const inside[][2] = {{"SLURM_JOB_ID", "SLURM_JOBID"},
+                                            {"SLURM_JOB_ID", NULL},
+                                            {"SLURM_JOBID", NULL},
+                                            {NULL, NULL}};
+    const spank_context_t where[] = {S_CTX_ALLOCATOR, S_CTX_LOCAL};
+    for (size_t left = 0; left < sizeof inside / sizeof *inside; left++)
+        for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+            const size_t which = i / 2;
+            begin(where[i % 2], "exit 2");
+            unsetenv("SLURM_JOB_ID");
+            unsetenv("SLURM_JOBID");
+            // An srun that makes an allocation of its own: its SLURM_JOB_ID, if any, is not set.
+            for (size_t j = 0; j < 2; j++)
+                if (inside[left][j] != NULL &&
+                    (i % 2 == 0 || strcmp(inside[left][j], "SLURM_JOB_ID") != 0))
+                    setenv(inside[left][j], "7", 1);
+            fake.options = true;
+            fake.job_name = "inner";
+            setenv(INHERITED_OPTION, cases[which].outer, 1);
+            for (size_t j = 0; j < 3 && cases[which].calls[j] != NULL; j++)
+                assert_int_equal(option(cases[which].calls[j]), 0);
+            post_opt();
+            assert_travels(cases[which].expected);
+            assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+        }
+}
+
+// Outside of a job somebody may have set it as Slurm's own documentation has it.
+static void who_sets_the_inherited_option_is_told_what_asks(void **state)
+{
+    (void)state;
+    for (int inside = 0; inside < 2; inside++) {
         begin(S_CTX_ALLOCATOR, "");
-        fake.options = true;
-        fake.job_name = "inner";
-        setenv(INHERITED_OPTION, cases[i].outer, 1);
-        for (size_t j = 0; j < 3 && cases[i].calls[j] != NULL; j++)
-            assert_int_equal(option(cases[i].calls[j]), 0);
-        post_opt();
-        assert_travels(cases[i].expected);
+        if (inside == 1)
+            setenv("SLURM_JOB_ID", "7", 1);
+        setenv(INHERITED_OPTION, "app=mine", 1);
+        assert_asked("app=mine", NULL);
+        assert_int_equal(fake_logged(FAKE_INFO, "asks for nothing"), inside == 0);
     }
-    // Outside of any job the variable is the user's own way to give the option.
-    unsetenv("SLURM_JOB_ID");
-    begin(S_CTX_ALLOCATOR, "");
-    setenv(INHERITED_OPTION, "app=mine", 1);
-    assert_asked("app=mine", "app=mine,mode=tune");
+}
+
+// Attack (environment): A job looks for the option in its environment, to hand it to another job
+// under any name.
+// Outcome: It is in none of the variables by which Slurm hands it on, and the name is gone from
+// IO_AUTOTUNE as well: what a job does not inherit it cannot lend.
+static void a_job_does_not_inherit_what_was_asked_for_it(void **state)
+{
+    (void)state;
+    // The user's IO_AUTOTUNE before and after.
+    static const char *const variables[][2] = {
+        {"app=ocean", ""},
+        {"romio,app=ocean,verbose", "romio,verbose"},
+        {"app=ocean,romio", "romio"},
+        {"romio", "romio"},
+        {"colour=blue,app=ocean", "colour=blue,app=ocean"},
+        {NULL, NULL},
+    };
+    const spank_context_t where[] = {S_CTX_ALLOCATOR, S_CTX_LOCAL};
+    for (size_t i = 0; i < 2 * sizeof variables / sizeof *variables; i++) {
+        const char *const *variable = variables[i / 2];
+        begin(where[i % 2], "");
+        if (variable[0] != NULL)
+            setenv("IO_AUTOTUNE", variable[0], 1);
+        else
+            unsetenv("IO_AUTOTUNE");
+        assert_int_equal(option("app=mine"), 0);
+        // As Slurm does before it calls the plugin.
+        setenv(OPTION, "app=mine", 1);
+        setenv(INHERITED_OPTION, "app=outer", 1);
+        fake_control(OPTION, "app=mine");
+        post_opt();
+        assert_travels("app=mine,mode=tune");
+        assert_null(fake_control_value(OPTION));
+        assert_null(getenv(OPTION));
+        assert_null(getenv(INHERITED_OPTION));
+        if (variable[1] == NULL)
+            assert_null(getenv("IO_AUTOTUNE"));
+        else
+            assert_string_equal(getenv("IO_AUTOTUNE"), variable[1]);
+    }
 }
 
 static void an_outer_request_does_not_leak_into_a_job_that_is_off(void **state)
 {
     (void)state;
     setenv("SLURM_JOB_ID", "7", 1);
-    setenv("SLURM_SPANK_IO_AUTOTUNE", "app=outer,mode=tune", 1);
+    setenv(INHERITED_REQUEST, "app=outer,mode=tune", 1);
     begin(S_CTX_ALLOCATOR, "");
     assert_int_equal(option("mode=off"), 0);
     post_opt();
-    assert_null(getenv("SLURM_SPANK_IO_AUTOTUNE"));
+    assert_null(getenv(INHERITED_REQUEST));
 }
 
 static void direct_srun(void **state)
@@ -393,18 +469,93 @@ static void direct_srun(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, "line"), 1);
 }
 
-static void srun_inside_a_tuned_job_is_silent(void **state)
+static void srun_inside_a_tuned_job_says_what_it_does_not_change(void **state)
 {
     (void)state;
     setenv("SLURM_JOB_ID", "7", 1);
-    setenv("SLURM_SPANK_IO_AUTOTUNE", "app=ocean,mode=tune", 1);
-    begin(S_CTX_LOCAL, "echo line");
-    assert_int_equal(option("app=other,romio"), 0);
+    setenv(INHERITED_REQUEST, "app=ocean,mode=tune", 1);
+    // What the step asks for, if it does; whether its job has that.
+    const struct {
+        const char *option;
+        bool has;
+    } cases[] = {
+        {NULL, true},
+        {"", true},
+        {"app=ocean", true},
+        {"mode=tune,app=ocean", true},
+        {"app=other", false},
+        {"app=ocea", false},
+        {"romio", false},
+        {"mode=off", false},
+        {"app=ocean,observe", false},
+        {"tell", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(S_CTX_LOCAL, "echo line");
+        if (cases[i].option != NULL)
+            assert_int_equal(option(cases[i].option), 0);
+        post_opt();
+        // The prolog of a node where this step is the job's first is told what the job asked for.
+        assert_travels("app=ocean,mode=tune");
+        assert_false(scratch_exists("calls"));
+        assert_int_equal(fake_logged(FAKE_INFO, "this step changes nothing"), !cases[i].has);
+        assert_int_equal(fake_logged(FAKE_INFO, ""), !cases[i].has);
+    }
+}
+
+// Attack (environment): srun --jobid is run inside a job or outside, with the option, and with what
+// another job asked for in the environment.
+// Outcome: Nothing travels with the step, so that no prolog tunes half of an allocation; it says
+// that the option changes nothing, and promises nothing.
+static void a_step_of_another_allocation_neither_asks_nor_promises(void **state)
+{
+    (void)state;
+    // What the environment says of the job it is of, and what --jobid says.
+    static const char *const cases[][3] = {
+        {NULL, NULL, "8"}, {"7", "7", "8"}, {"8", "7", "8"}, {"7", "8", "8"}, {NULL, "7", "8"}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const char *const *ids = cases[i / 2];
+        begin(S_CTX_LOCAL, "echo line");
+        unsetenv("SLURM_JOB_ID");
+        unsetenv("SLURM_JOBID");
+        if (ids[0] != NULL)
+            setenv("SLURM_JOB_ID", ids[0], 1);
+        if (ids[1] != NULL)
+            setenv("SLURM_JOBID", ids[1], 1);
+        fake.options = true;
+        fake.allocation = ids[2];
+        if (i % 2 == 1) {
+            setenv(INHERITED_REQUEST, "app=outer,mode=tune", 1);
+            fake_control("IO_AUTOTUNE", "app=outer,mode=tune");
+        }
+        assert_asked("app=half,romio", NULL);
+        // srun reads it again later.
+        assert_null(getenv(INHERITED_REQUEST));
+        assert_false(scratch_exists("calls"));
+        assert_int_equal(fake_logged(FAKE_INFO, "this step changes nothing"), 1);
+        assert_int_equal(fake_logged(FAKE_INFO, ""), 1);
+    }
+}
+
+static void an_srun_in_its_own_job_is_known_by_slurms_own_option(void **state)
+{
+    (void)state;
+    begin(S_CTX_LOCAL, "");
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_JOBID", "7", 1);
+    setenv(INHERITED_REQUEST, "app=ocean,mode=tune", 1);
+    fake.options = true;
+    fake.allocation = "7";
     post_opt();
-    // The prolog of a node where this step is the job's first is told what the job asked for.
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
-    assert_false(scratch_exists("calls"));
-    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+    assert_travels("app=ocean,mode=tune");
+    // Without SLURM_JOB_ID it makes an allocation of its own, which asked for nothing.
+    begin(S_CTX_LOCAL, "");
+    unsetenv("SLURM_JOB_ID");
+    fake.options = true;
+    fake_control("IO_AUTOTUNE", "app=ocean,mode=tune");
+    post_opt();
+    assert_travels(NULL);
+    assert_null(getenv(INHERITED_REQUEST));
 }
 
 static void srun_inside_a_plain_job_says_why_not(void **state)
@@ -728,11 +879,15 @@ int main(void)
         CASE(the_environment_weighs_less_than_the_option),
         CASE(the_environment_outweighs_the_outer_jobs_option),
         CASE(nothing_is_said_where_no_person_reads),
-        CASE(an_inherited_option_lends_no_name),
+        CASE(an_inherited_option_asks_for_nothing),
+        CASE(who_sets_the_inherited_option_is_told_what_asks),
+        CASE(a_job_does_not_inherit_what_was_asked_for_it),
         CASE(an_outer_request_does_not_leak_into_a_job_that_is_off),
         CASE(direct_srun),
-        CASE(srun_inside_a_tuned_job_is_silent),
+        CASE(srun_inside_a_tuned_job_says_what_it_does_not_change),
         CASE(srun_inside_a_plain_job_says_why_not),
+        CASE(a_step_of_another_allocation_neither_asks_nor_promises),
+        CASE(an_srun_in_its_own_job_is_known_by_slurms_own_option),
         CASE(a_line_that_nobody_reads_ends_no_submission),
         CASE(an_unknown_accelerator_is_refused_once),
         CASE(a_refusal_without_words_is_none),
