@@ -292,7 +292,7 @@ def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
         for user in (ALICE, ROOT):
             shown = site.tuner(user, *arguments).stdout
             assert all(line.isprintable() for line in shown.splitlines()), f"{shown!r}"
-    assert all(c.isascii() and (c.isalnum() or c in "._+@-") for c in run["application"])
+    assert all(c.isascii() and (c.isalnum() or c in "._+@-~") for c in run["application"])
     assert len(run["application"]) <= 128
 
 

@@ -120,6 +120,46 @@ def squeue_name(site: Site, job: Job) -> str:
     return await_value(f"squeue to know job {job.job_id}", look)
 
 
+ALIKE = [
+    "names_модель",
+    "names_физика",
+    "names_~модель",
+    "имя",
+    "names (a)",
+    "names [a]",
+    "n" * 140,
+]
+"""Names that were one, or none, where each byte that a name cannot have was ``_``."""
+
+
+def test_names_that_are_alike_in_ascii_are_applications_that_their_names_find(site: Site) -> None:
+    """Each has its own history, and ``status`` finds it by what squeue shows.
+
+    Attack (environment): Jobs have names of other scripts, of bytes that are no UTF-8, and of
+    characters that turn a terminal's text round.
+    Outcome: Each is an application of its own, shown in full where that does no harm.
+    """
+    odd = ["names_\udcff", "names_\udcfe", "names_\u202eabc\x1b[2J"]
+    jobs = {
+        name: site.sbatch("true", "--io-autotune", f"--job-name={name}") for name in ALIKE + odd
+    }
+    runs = {name: site.judged(job) for name, job in jobs.items()}
+    assert len({run["application"] for run in runs.values()}) == len(runs), runs
+    for name in ALIKE:
+        run = runs[name]
+        assert run["full_name"] == squeue_name(site, jobs[name]) == name
+        assert run["state"] == "counted", run["verdict"]
+        for asked in (name, run["application"]):
+            assert site.study(asked, ALICE)["full_name"] == name
+            assert [one["run_id"] for one in site.history(asked, ALICE)] == [run["run_id"]]
+        shown = site.tuner(ALICE, "status", name).stdout
+        assert run["application"] in shown
+        assert name in shown
+    listed = site.tuner(ALICE, "status").stdout
+    assert "\u202e" not in listed
+    assert "\x1b[2J" not in listed
+
+
 QUIET = ["--parsable", "--quiet"]
 
 

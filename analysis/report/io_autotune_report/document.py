@@ -257,6 +257,8 @@ class Study:
     """Of the current epoch; empty where runs are not measured."""
     cleaned: Cleaned | None = None
     """``None`` where nothing is known of other runs."""
+    full_name: str | None = None
+    """What the application is called in full, if its name is not all of it."""
 
 
 @dataclass(frozen=True)

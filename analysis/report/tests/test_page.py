@@ -116,6 +116,18 @@ def test_names_are_text_and_never_markup(outline: Outline) -> None:
     assert "\u202e" not in outline.text
 
 
+def test_what_an_application_is_called_in_full_stands_beside_its_name() -> None:
+    whole = sample_report.report()
+    first = replace(
+        whole.studies[0], application="calc_~cfe40eec2f", full_name="calc_модель\x1b\u202e<b>"
+    )
+    text = Outline(page.render(replace(whole, studies=[first, *whole.studies[1:]]))).text
+    assert text.count("calc_модель") >= 2, "in the table and with the details"
+    assert "<b>" in text, "it is text and never markup"
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
 def test_an_id_is_given_once(outline: Outline) -> None:
     ids = Counter(attributes["id"] for _, attributes in outline.elements if "id" in attributes)
     assert [name for name, number in ids.items() if number > 1] == []

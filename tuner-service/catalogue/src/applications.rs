@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use io_autotune_configuration::every;
-use io_autotune_protocol::{Mode, Note, Request, is_name, is_name_byte};
+use io_autotune_protocol::{ApplicationName, Mode, Note, Request, is_name, is_name_byte};
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 use toml::Spanned;
@@ -55,6 +55,10 @@ const RULES_MAX: usize = 100;
 const PATTERN_MAX: usize = 500;
 const COMPILED_MAX: usize = 64 * 1024;
 
+/// Bytes from which on a name may be cut: the next byte, written as one that is no UTF-8, would not
+/// have had its place in 256 ([`Request`]).
+const CUT_FROM: usize = 252;
+
 /// Why a file of rules was refused: all its faults, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -80,13 +84,22 @@ struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<'a> {
     /// The application; `None`: there is none.
-    pub application: Option<String>,
+    pub application: Option<ApplicationName>,
     /// The name says nothing of the program: its jobs are only observed.
     pub meaningless: bool,
     /// The rule that decided; `None`: none matched.
     pub rule: Option<&'a str>,
     /// Whether that rule has read the job's comment.
     pub reads_comment: bool,
+}
+
+/// A request with its application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The request; `app` is the application's name.
+    pub request: Request,
+    /// The text that the name was made of, if it is not all of it.
+    pub full_name: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -174,9 +187,13 @@ impl Rules {
                 };
             }
         }
-        let application = job_name.and_then(adopted);
+        let application = job_name
+            .filter(|name| !may_be_cut(name))
+            .and_then(ApplicationName::of);
         Named {
-            meaningless: application.as_deref().is_none_or(is_meaningless),
+            meaningless: application
+                .as_ref()
+                .is_none_or(|application| is_meaningless(&plain(application))),
             application,
             rule: None,
             reads_comment: false,
@@ -186,13 +203,17 @@ impl Rules {
     /// The request with its application. Without one that says something the job is only observed.
     /// An `app` that the user gave stays; a comment that decided nothing is left out.
     #[must_use]
-    pub fn resolve(&self, request: Request) -> Request {
+    pub fn resolve(&self, request: Request) -> Resolved {
         if request.app.is_some() {
-            return Request {
+            let request = Request {
                 job_name: None,
                 comment: None,
                 rule: None,
                 ..request
+            };
+            return Resolved {
+                request,
+                full_name: None,
             };
         }
         let named = self.named(request.job_name.as_deref(), request.comment.as_deref());
@@ -201,15 +222,20 @@ impl Rules {
         } else {
             (request.mode, None)
         };
-        Request {
+        let (app, full_name) = named.application.map(ApplicationName::into_parts).unzip();
+        let request = Request {
             mode,
             note,
             rule: named.rule.map(str::to_owned),
             comment: request.comment.filter(|_| named.reads_comment),
-            app: named.application,
+            app,
             accelerator: request.accelerator,
             job_name: request.job_name,
             tell: request.tell,
+        };
+        Resolved {
+            request,
+            full_name: full_name.flatten(),
         }
     }
 }
@@ -283,7 +309,11 @@ impl Entry {
 
 impl Rule {
     /// `None`: it does not match. `Some(None)`: it gives no application.
-    fn matched(&self, job_name: Option<&str>, comment: Option<&str>) -> Option<Option<String>> {
+    fn matched(
+        &self,
+        job_name: Option<&str>,
+        comment: Option<&str>,
+    ) -> Option<Option<ApplicationName>> {
         let job_name = captured(self.job_name.as_ref(), job_name)?;
         let comment = captured(self.comment.as_ref(), comment)?;
         let group = |name: &str| {
@@ -300,7 +330,7 @@ impl Rule {
             )
         };
         let application = self.application.as_ref();
-        Some(application.and_then(|template| adopted(&template.filled(group)?)))
+        Some(application.and_then(|template| ApplicationName::of(&template.filled(group)?)))
     }
 }
 
@@ -334,11 +364,18 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// The text as a name: each byte that a name cannot have becomes `_`. `None`: that is no name.
-fn adopted(text: &str) -> Option<String> {
-    let kept = |byte| if is_name_byte(byte) { byte.into() } else { '_' };
-    let name: String = text.bytes().map(kept).collect();
-    is_name(&name).then_some(name)
+/// Whether a job's name may be the beginning of a longer one, of which the plugin sends 256 bytes.
+fn may_be_cut(job_name: &str) -> bool {
+    job_name.len() >= CUT_FROM
+}
+
+/// What was called so, with `_` for each character that a name cannot have: `slurm script` says as
+/// little as `slurm_script`.
+fn plain(application: &ApplicationName) -> String {
+    let text = application.full_name().unwrap_or(application.name());
+    let is_kept = |c: &char| u8::try_from(*c).is_ok_and(is_name_byte);
+    let kept = |c: char| Some(c).filter(is_kept).unwrap_or('_');
+    text.chars().map(kept).collect()
 }
 
 fn is_meaningless(name: &str) -> bool {
@@ -352,6 +389,7 @@ fn is_meaningless(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_protocol::is_application;
     use proptest::prelude::*;
 
     use super::*;
@@ -375,7 +413,10 @@ mod tests {
         let rules = shipped();
         let named = rules.named(Some(job_name), comment);
         (
-            named.application.filter(|_| !named.meaningless),
+            named
+                .application
+                .filter(|_| !named.meaningless)
+                .map(|application| application.name().to_owned()),
             named.rule.map(str::to_owned),
         )
     }
@@ -434,7 +475,7 @@ mod tests {
             ..Request::default()
         };
         assert_eq!(
-            shipped().resolve(request).app,
+            shipped().resolve(request).request.app,
             None,
             "one for each run would be left"
         );
@@ -479,16 +520,22 @@ mod tests {
             ("job.sh.sh", "job.sh.sh"),
             ("ocean.sh", "ocean.sh"),
             ("runs", "runs"),
-            ("a b/c\u{e4}", "a_b_c__"),
+            ("a b/c\u{e4}", "a_b_c_~0e5a282170"),
         ] {
             assert_eq!(becomes(name, None), (Some(expected.into()), None), "{name}");
         }
-        for nothing in ["", ".sh", "_a", " a", &"a".repeat(129), "\u{e4}"] {
+        for nothing in ["", ".sh", "_a", " a", &"a".repeat(252)] {
             let named = rules.named(Some(nothing), None);
             assert_eq!(
                 (named.application, named.meaningless),
                 (None, true),
                 "{nothing}"
+            );
+        }
+        for something in ["\u{e4}", "модель", &"a".repeat(129), &"a".repeat(251)] {
+            assert!(
+                !rules.named(Some(something), None).meaningless,
+                "{something}"
             );
         }
         assert!(rules.named(None, Some("rule_a")).meaningless);
@@ -515,7 +562,8 @@ meaningless = true
         let rules = rules(TWO);
         let named = |job_name, comment| {
             let named = rules.named(job_name, comment);
-            (named.application, named.rule.map(str::to_owned))
+            let application = named.application.map(|one| one.name().to_owned());
+            (application, named.rule.map(str::to_owned))
         };
         let by =
             |application: &str, rule: &str| (Some(application.to_owned()), Some(rule.to_owned()));
@@ -529,8 +577,8 @@ meaningless = true
         let main = Rules::parse(&TWO.replace("\"rest\"", "\"main\"")).unwrap();
         assert!(!main.named(Some("x"), None).meaningless);
         // A result that is no name is none.
-        let long = Rules::parse(&TWO.replace("\"rest\"", &format!("\"{}\"", "a".repeat(129))));
-        assert!(long.unwrap().named(Some("x"), None).meaningless);
+        let none = Rules::parse(&TWO.replace("\"rest\"", "\"_rest\""));
+        assert!(none.unwrap().named(Some("x"), None).meaningless);
     }
 
     /// Attack (environment): A forged request has an application and, beside it, a job's name and
@@ -539,7 +587,7 @@ meaningless = true
     #[test]
     fn a_request_is_resolved_and_keeps_no_comment_that_decided_nothing() {
         let rules = rules(TWO);
-        let resolved = |text: &str| rules.resolve(text.parse().unwrap());
+        let resolved = |text: &str| rules.resolve(text.parse().unwrap()).request;
         let one = resolved("name=x-7,comment=for%20me,accelerator=romio,mode=tune");
         assert_eq!(one.app.as_deref(), Some("x7.me"));
         assert_eq!(one.rule.as_deref(), Some("first"));
@@ -681,7 +729,45 @@ meaningless = true
         }
     }
 
+    #[test]
+    fn what_a_name_was_made_of_is_kept_beside_it() {
+        let rules = rules(TWO);
+        let full_name = |text: &str| rules.resolve(text.parse().unwrap()).full_name;
+        assert_eq!(full_name("name=a%20b,mode=tune").as_deref(), Some("a b"));
+        assert_eq!(
+            full_name("name=x-7,comment=for%20me,mode=tune").as_deref(),
+            None
+        );
+        let template = Rules::parse(
+            &TWO.replace("\"rest\"", "\"of {c}\"")
+                .replace("'^x'", "'^x(?<c>.*)'"),
+        );
+        let of_rule = template
+            .unwrap()
+            .resolve("name=xyz,mode=tune".parse().unwrap());
+        assert_eq!(of_rule.full_name.as_deref(), Some("of yz"));
+        for plain in [
+            "name=ocean,mode=tune",
+            "app=ocean,mode=tune",
+            "name=_a",
+            "mode=tune",
+        ] {
+            assert_eq!(full_name(plain), None);
+        }
+    }
+
     proptest! {
+        /// Attack (environment): Two jobs have any names.
+        /// Outcome: They have one application only if a rule gives it to both, or neither has one.
+        #[test]
+        fn other_names_are_other_applications(one in "\\PC{1,60}", other in "\\PC{1,60}") {
+            let rules = rules("");
+            let of = |name: &str| rules.named(Some(name), None).application;
+            if let (Some(of_one), Some(of_other)) = (of(&one), of(&other)) {
+                prop_assert_eq!(of_one.name() == of_other.name(), one == other);
+            }
+        }
+
         /// Attack (environment): A job has any name and any comment.
         /// Outcome: Its application is a name or none; without a good one the job is only observed.
         #[test]
@@ -689,8 +775,8 @@ meaningless = true
             job_name in ".{0,140}", comment in proptest::option::of(".{0,60}")
         ) {
             let request = Request { job_name: Some(job_name), comment, ..Request::default() };
-            let resolved = shipped().resolve(request);
-            prop_assert!(resolved.app.as_deref().is_none_or(is_name));
+            let resolved = shipped().resolve(request).request;
+            prop_assert!(resolved.app.as_deref().is_none_or(is_application));
             prop_assert_eq!(resolved.note.is_some(), resolved.mode == Mode::Observe);
             prop_assert!(resolved.app.is_some() || resolved.note.is_some());
             prop_assert!(resolved.comment.is_none() || resolved.rule.is_some());
@@ -738,7 +824,8 @@ meaningless = true
                         for name in [text, "x-7", UUID, "nf-ALIGN_(1)"] {
                             let name = &name[..name.floor_char_boundary(256)];
                             let named = rules.named(Some(name), Some("rule_a"));
-                            assert!(named.application.as_deref().is_none_or(is_name));
+                            let application = named.application;
+                            assert!(application.is_none_or(|one| is_application(one.name())));
                         }
                     }
                     Err(error) => assert!(error.to_string().contains("line"), "{error}"),

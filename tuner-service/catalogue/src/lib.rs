@@ -22,7 +22,7 @@ mod space;
 mod template;
 
 pub use accelerator::Accelerator;
-pub use applications::{Named, Rules, RulesError, SHIPPED};
+pub use applications::{Named, Resolved, Rules, RulesError, SHIPPED};
 pub use catalogue::{
     Catalogue, CatalogueError, CatalogueErrors, LookupError, in_file, is_read, left_out,
 };

@@ -168,7 +168,8 @@ mod tests {
     }
 
     fn application(live: &LiveRules) -> Option<String> {
-        live.current().named(Some("x"), None).application
+        let application = live.current().named(Some("x"), None).application;
+        application.map(|one| one.name().to_owned())
     }
 
     #[test]

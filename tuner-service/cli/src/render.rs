@@ -162,7 +162,7 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         run.node,
         run.study_id,
         run.epoch,
-        run.application,
+        run.application_called(),
         named(detail.request.as_ref()),
         match run.epoch {
             1 => String::new(),
@@ -399,6 +399,7 @@ mod tests {
             run_id: 17,
             study_id: 3,
             application: "ocean".to_owned(),
+            full_name: None,
             uid: 1000,
             user: Some("alice".to_owned()),
             accelerator: "romio".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use io_autotune_catalogue::{Rules, RulesError, RulesFileError};
+use io_autotune_catalogue::{Resolved, Rules, RulesError, RulesFileError};
 use io_autotune_model::JobName;
 use io_autotune_protocol::{ApplicationRules, JobNames, Mode, Request};
 use serde::Serialize;
@@ -17,6 +17,9 @@ pub(crate) struct Checked {
     pub(crate) job_name: String,
     pub(crate) comment: Option<String>,
     pub(crate) application: String,
+    /// What the application is called in full, if its name is not all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) full_name: Option<String>,
     /// Its jobs are only observed: the name says nothing of the program.
     pub(crate) observed: bool,
     /// The rule that decided; `None`: none matched.
@@ -73,11 +76,15 @@ pub(crate) fn of_site(rules: &ApplicationRules) -> Result<Rules, CliError> {
 
 pub(crate) fn check(rules: &Rules, job_names: &[String], comment: Option<&str>) -> Vec<Checked> {
     let checked = job_names.iter().map(|job_name| {
-        let resolved = resolved(rules, Some(job_name), comment);
+        let Resolved {
+            request: resolved,
+            full_name,
+        } = resolved(rules, Some(job_name), comment);
         Checked {
             job_name: job_name.clone(),
             comment: comment.map(str::to_owned),
             application: resolved.application().to_owned(),
+            full_name,
             observed: resolved.mode == Mode::Observe,
             rule: resolved.rule,
         }
@@ -85,7 +92,7 @@ pub(crate) fn check(rules: &Rules, job_names: &[String], comment: Option<&str>) 
     checked.collect()
 }
 
-fn resolved(rules: &Rules, job_name: Option<&str>, comment: Option<&str>) -> Request {
+fn resolved(rules: &Rules, job_name: Option<&str>, comment: Option<&str>) -> Resolved {
     rules.resolve(Request {
         job_name: job_name.map(str::to_owned),
         comment: comment.map(str::to_owned),
@@ -161,9 +168,16 @@ fn becomes(rules: &Rules, name: &JobName) -> (String, bool, Option<String>) {
     if name.job_name.is_none() && name.comment.is_none() {
         return (name.application.clone(), false, None);
     }
-    let resolved = resolved(rules, name.job_name.as_deref(), name.comment.as_deref());
-    let observed = resolved.mode == Mode::Observe;
-    (resolved.application().to_owned(), observed, resolved.rule)
+    let Resolved { request, full_name } =
+        resolved(rules, name.job_name.as_deref(), name.comment.as_deref());
+    let observed = request.mode == Mode::Observe;
+    let called = full_name.as_deref().unwrap_or(request.application());
+    // It may go on under an older name.
+    let becomes = match name.full_name.as_deref() == Some(called) {
+        true => &name.application,
+        false => request.application(),
+    };
+    (becomes.to_owned(), observed, request.rule)
 }
 
 #[cfg(test)]
@@ -177,6 +191,7 @@ mod tests {
             uid,
             user: None,
             application: application.into(),
+            full_name: None,
             job_name: job_name.map(str::to_owned),
             comment: None,
             runs,

@@ -70,6 +70,9 @@ pub struct JobName {
     pub user: Option<String>,
     /// The application that they have now.
     pub application: String,
+    /// What the application is called in full, if its name is not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_name: Option<String>,
     /// The job's name. Absent: the user named the application, or the name is not known.
     pub job_name: Option<String>,
     /// The job's comment, if the rule that decided has read it.

@@ -11,6 +11,7 @@ use std::fmt;
 use io_autotune_model::{LARGEST_MEASURE, Outcome, Parametrization, Value};
 use jiff::Timestamp;
 
+use crate::application::{ApplicationName, is_application};
 use crate::online::{OnlineEntry, OnlineRecord};
 use crate::request::{Request, is_name};
 use crate::shown::shown;
@@ -712,6 +713,11 @@ impl Bounded for PinRequest {
     }
 }
 
+/// What an application is called in full: as long as a job's name.
+fn is_full_name(text: &str) -> bool {
+    text.len() <= NAME_BYTES && !text.contains('\0') && ApplicationName::of(text).is_some()
+}
+
 impl Bounded for OrderScope {
     fn check(&self) -> Checked {
         let Self {
@@ -721,13 +727,18 @@ impl Bounded for OrderScope {
             accelerator,
             cluster,
         } = self;
+        let is_good = |of: &str| is_application(of) || is_full_name(of);
         for (field, of) in [
-            ("scope.application", application),
-            ("scope.accelerator", accelerator),
+            (
+                "scope.application",
+                application.as_ref().filter(|of| !is_good(of)),
+            ),
+            (
+                "scope.accelerator",
+                accelerator.as_ref().filter(|of| !is_name(of)),
+            ),
         ] {
-            if let Some(of) = of
-                && !is_name(of)
-            {
+            if let Some(of) = of {
                 return Err(refused(
                     field,
                     of,

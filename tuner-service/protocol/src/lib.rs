@@ -5,6 +5,7 @@
 //! description. Answers to them are signed too, because root acts on them.
 
 mod account;
+mod application;
 pub mod bounds;
 mod client;
 mod config;
@@ -29,6 +30,7 @@ mod types;
 mod variable;
 
 pub use account::is_account;
+pub use application::{ApplicationName, called, is_application};
 pub use client::{Call, Client, ClientError, read_answer};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use confined::confine;

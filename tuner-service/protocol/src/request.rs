@@ -46,7 +46,8 @@ pub struct Request {
     /// Why the mode is not the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// The job's name; the service makes the application of it if there is no `app`.
+    /// The job's name; the service makes the application of it if there is no `app`. A byte that is
+    /// no UTF-8 is U+FFFD and two hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_name: Option<String>,
     /// The job's comment; stored only if the rule that decided reads it.
@@ -179,15 +180,66 @@ fn decoded(text: &str) -> Result<String, TextError> {
         });
     }
     check_text(&bytes)?;
-    // The plugin may cut a character in two, and a replacement has more bytes than what it replaces.
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    text.truncate(text.floor_char_boundary(TEXT_MAX));
-    Ok(text)
+    Ok(utf8(&bytes))
+}
+
+/// The text of any bytes: each that is no UTF-8 is U+FFFD and its two hexadecimal digits, so that
+/// other bytes are another text. U+FFFD itself is written so, too. What does not fit is cut.
+fn utf8(bytes: &[u8]) -> String {
+    let escaped = |bytes: &[u8]| -> Vec<String> {
+        let escape = |byte: &u8| format!("{}{byte:02x}", char::REPLACEMENT_CHARACTER);
+        bytes.iter().map(escape).collect()
+    };
+    let pieces = bytes.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid().chars().flat_map(|c| match c {
+            char::REPLACEMENT_CHARACTER => escaped(c.to_string().as_bytes()),
+            c => vec![c.to_string()],
+        });
+        // The plugin may have cut a character in two.
+        valid.chain(escaped(chunk.invalid())).collect::<Vec<_>>()
+    });
+    let mut text = String::new();
+    for piece in pieces {
+        if text.len() + piece.len() > TEXT_MAX {
+            break;
+        }
+        text.push_str(&piece);
+    }
+    text
+}
+
+/// The bytes that a text stands for.
+fn bytes_of(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let digits = after.get(..2).filter(|_| c == char::REPLACEMENT_CHARACTER);
+        let escaped = digits.and_then(|digits| match digits.bytes().all(is_digit) {
+            true => u8::from_str_radix(digits, 16).ok(),
+            false => None,
+        });
+        match escaped {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.extend(rest[..c.len_utf8()].bytes());
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
 }
 
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
-    for byte in text.bytes() {
+    for byte in bytes_of(text) {
         if is_name_byte(byte) {
             encoded.push(char::from(byte));
         } else {
@@ -346,11 +398,38 @@ mod tests {
         assert_eq!(request.application(), "unnamed");
         assert_eq!(request.to_string(), text);
         let cut: Request = "name=a%C3,mode=tune".parse().unwrap();
-        assert_eq!(cut.job_name.as_deref(), Some("a\u{fffd}"));
+        assert_eq!(cut.job_name.as_deref(), Some("a\u{fffd}c3"));
+        assert_eq!(cut.to_string(), "name=a%C3,mode=tune");
         let longest = format!("name={},mode=tune", "%FF".repeat(256));
         let longest: Request = longest.parse().unwrap();
         assert_eq!(longest.job_name.as_deref().map(str::len), Some(255));
         assert_eq!(longest.to_string().parse(), Ok(longest));
+    }
+
+    /// Attack (environment): Jobs have names of bytes that are no UTF-8, and names that look like
+    /// what is made of these.
+    /// Outcome: Each is a text of its own, which travels on as it is.
+    #[test]
+    fn names_of_other_bytes_are_other_texts() {
+        let names = [
+            "a%FF",
+            "a%FE",
+            "a%C3",
+            "a%C3%28",
+            "a%EF%BF%BD",
+            "a%EF%BF%BDff",
+            "a%EF%BF%BD%FF",
+            "aff",
+            "a%E2%82",
+            "a%ED%A0%80",
+        ];
+        let mut known = std::collections::BTreeSet::new();
+        for name in names {
+            let text = format!("name={name},mode=tune");
+            let request: Request = text.parse().unwrap();
+            assert_eq!(request.to_string(), text);
+            assert!(known.insert(request.job_name), "{name}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::application::called;
 use crate::online::{DeliveredOnline, OnlineRecord};
 use crate::request::Request;
 use crate::setting::SettingKind;
@@ -752,6 +753,10 @@ pub struct StudySummary {
     pub cluster: Option<String>,
     /// The application's name.
     pub application: String,
+    /// What the application is called in full, if its name is not all of it: the job's name that
+    /// squeue shows, or what a rule makes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_name: Option<String>,
     /// Its owner.
     pub uid: u32,
     /// The owner's login name, if known.
@@ -848,6 +853,12 @@ pub struct SharingSummary {
 }
 
 impl StudySummary {
+    /// Its application for people: the name, and what it is called in full.
+    #[must_use]
+    pub fn application_called(&self) -> String {
+        called(&self.application, self.full_name.as_deref())
+    }
+
     /// The progress of the search, in words.
     #[must_use]
     pub fn progress(&self) -> String {
@@ -894,6 +905,10 @@ pub struct RunSummary {
     pub study_id: i64,
     /// The application's name.
     pub application: String,
+    /// What the application is called in full, if its name is not all of it: the job's name that
+    /// squeue shows, or what a rule makes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_name: Option<String>,
     /// The owner.
     pub uid: u32,
     /// The owner's login name, if known.
@@ -958,6 +973,14 @@ pub struct RunSummary {
     /// Why its parametrization is quarantined; only in lists of one application or study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
+}
+
+impl RunSummary {
+    /// Its application for people: the name, and what it is called in full.
+    #[must_use]
+    pub fn application_called(&self) -> String {
+        called(&self.application, self.full_name.as_deref())
+    }
 }
 
 /// `GET /v1/runs/{job_id}`: one run with the inputs of its suggestion.

@@ -40,9 +40,10 @@ impl<S> Admissions<S> {
             .admissions
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // Whether the login name is known makes no other study.
+        // Whether the login name or the full name is known makes no other study.
         let key = StudyKey {
             owner_name: None,
+            full_name: None,
             ..study.clone()
         };
         if let Some(admission) = admissions.get(&key).and_then(Weak::upgrade) {
@@ -144,6 +145,7 @@ mod tests {
             owner_uid: 1000,
             owner_name: None,
             application: application.into(),
+            full_name: None,
             accelerator: "romio".into(),
             context: Default::default(),
         }

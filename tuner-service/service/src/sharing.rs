@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use io_autotune_protocol::{is_account, is_name};
+use io_autotune_protocol::{is_account, is_application, is_name};
 use io_autotune_store::{Sharer, Store, StoreError};
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,8 @@ impl SharingRule {
             return Err(format!("1 to {NAMES_MAX} applications are expected"));
         }
         for name in &self.applications {
-            if name != "*" && !is_name(name.strip_suffix('*').unwrap_or(name)) {
+            let is_beginning = name.strip_suffix('*').is_some_and(is_name);
+            if name != "*" && !is_application(name) && !is_beginning {
                 return Err(format!(
                     "applications: {name:?} is neither the name of an application nor the beginning of one with \
                      a `*` at its end"
@@ -388,6 +389,11 @@ mod tests {
         let good = "applications = [\"ocean\"]\ngroup = \"polar\"";
         for (text, associations, problem) in [
             (good, false, None),
+            (
+                "applications = [\"calc_~cfe40eec2f\"]\ngroup = \"polar\"",
+                false,
+                None,
+            ),
             ("applications = [\"*\"]\naccount = \"physics\"", true, None),
             (
                 "applications = [\"*\"]\naccount = \"physics\"",

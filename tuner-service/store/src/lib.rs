@@ -66,6 +66,7 @@ pub use sharing::{Sharer, Sibling};
 pub use sources::Learnt;
 pub use start::{Decision, NewRun};
 pub use state::{EpochInputs, StudyState};
+pub use studies::Called;
 pub use transfer::{
     Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
     VERSION as EXPORT_VERSION, check_header,

@@ -30,6 +30,8 @@ pub struct StudyKey {
     pub owner_name: Option<String>,
     /// The application's name.
     pub application: String,
+    /// What the application is called in full, if its name is not all of it.
+    pub full_name: Option<String>,
     /// The accelerator's name.
     pub accelerator: String,
     /// What makes runs incomparable, such as nodes and partition.

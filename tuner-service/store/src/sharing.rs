@@ -66,7 +66,8 @@ pub(crate) async fn siblings(
                join studies s on s.share = mine.share and s.accelerator = mine.accelerator
                                  and s.context_key = mine.context_key and s.cluster = mine.cluster
                                  and s.id <> mine.id
-               join applications a on a.id = s.application_id and a.name = own.name
+               join applications a on a.id = s.application_id
+                                     and coalesce(a.full_name, a.name) = coalesce(own.full_name, own.name)
                join study_beginnings since on since.study_id = s.id
                where mine.id = $1
                  and (not began.drifted and (began.takes <> 'nothing' or began.ordinal = 1 or began.has_turned)

@@ -85,13 +85,14 @@ pub(crate) async fn make_study(
 ) -> Result<i64, StoreError> {
     let context_key = key.context_key();
     let application_id = sqlx::query_scalar!(
-        "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
+        "insert into applications (owner_uid, owner_name, name, full_name) values ($1, $2, $3, $4)
          on conflict (owner_uid, name) do update
              set owner_name = coalesce(excluded.owner_name, applications.owner_name)
          returning id",
         i64::from(key.owner_uid),
         key.owner_name,
-        key.application
+        key.application,
+        key.full_name
     )
     .fetch_one(&mut *connection)
     .await
@@ -126,6 +127,15 @@ pub(crate) async fn make_study(
         .ok_or_else(|| StoreError::invariant(name, "a study exists and cannot be read"))
 }
 
+/// What an application is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// The name.
+    pub name: String,
+    /// What it is called in full, if the name is not all of it.
+    pub full_name: Option<String>,
+}
+
 impl Store {
     /// The current state of a key's study; none if it has had no run.
     pub async fn state_if_any(&self, study: &StudyKey) -> Result<Option<StudyState>, StoreError> {
@@ -134,6 +144,31 @@ impl Store {
             Some(study_id) => self.study_state(study_id).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// A user's applications of this name, or of this full name, the oldest first.
+    pub async fn applications_called(
+        &self,
+        owner_uid: Option<u32>,
+        name: &str,
+        full_name: &str,
+    ) -> Result<Vec<Called>, StoreError> {
+        const NAME: &str = "applications_called";
+        let rows = sqlx::query!(
+            "select name, full_name from applications
+             where ($1::bigint is null or owner_uid = $1) and (name = $2 or full_name = $3) order by id",
+            owner_uid.map(i64::from),
+            name,
+            full_name
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        let called = rows.into_iter().map(|row| Called {
+            name: row.name,
+            full_name: row.full_name,
+        });
+        Ok(called.collect())
     }
 
     /// How many studies a user has.

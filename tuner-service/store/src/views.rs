@@ -30,7 +30,7 @@ pub struct StudyFilter {
     pub cluster: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
-    /// The application's name.
+    /// The application's name, or what it is called in full.
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
@@ -49,6 +49,8 @@ pub struct StudyRow {
     pub cluster: String,
     /// The application's name.
     pub application: String,
+    /// What the application is called in full, if its name is not all of it.
+    pub full_name: Option<String>,
     /// Its owner.
     pub owner_uid: u32,
     /// The owner's login name, if known.
@@ -86,7 +88,7 @@ pub struct RunFilter {
     pub cluster: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
-    /// The application's name.
+    /// The application's name, or what it is called in full.
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
@@ -123,6 +125,8 @@ pub struct RunRow {
     pub study_id: i64,
     /// The application's name.
     pub application: String,
+    /// What the application is called in full, if its name is not all of it.
+    pub full_name: Option<String>,
     /// The owner.
     pub uid: u32,
     /// The owner's login name, if known.
@@ -192,7 +196,7 @@ impl Store {
         const NAME: &str = "studies";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
-            r#"select s.id, coalesce(s.cluster, '') as "cluster!", a.name, a.owner_uid, a.owner_name, s.accelerator,
+            r#"select s.id, coalesce(s.cluster, '') as "cluster!", a.name, a.full_name, a.owner_uid, a.owner_name, s.accelerator,
                       c.account as "account?",
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
@@ -217,7 +221,7 @@ impl Store {
                           in (select * from unnest($8::text[], $9::bigint[], $10::text[])))))
                  and ($11::text is null or c.account = $11) and ($12::text is null or s.cluster = $12)
                  and ($2::bigint is null or s.id = $2)
-                 and ($3::text is null or a.name = $3) and ($4::text is null or s.accelerator = $4)
+                 and ($3::text is null or a.name = $3 or a.full_name = $3) and ($4::text is null or s.accelerator = $4)
                  and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
                       (select la.name, la.owner_uid, ls.accelerator, ls.id
                        from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
@@ -255,6 +259,7 @@ impl Store {
                     study_id: row.id,
                     cluster: row.cluster,
                     application: row.name,
+                    full_name: row.full_name,
                     owner_uid: number(NAME, row.owner_uid)?,
                     owner_name: row.owner_name,
                     accelerator: row.accelerator,
@@ -276,7 +281,7 @@ impl Store {
         const NAME: &str = "runs";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
-            r#"select r.id, r.epoch_id, e.study_id, a.name, a.owner_uid, a.owner_name, s.accelerator, r.nodes,
+            r#"select r.id, r.epoch_id, e.study_id, a.name, a.full_name, a.owner_uid, a.owner_name, s.accelerator, r.nodes,
                       e.ordinal as epoch,
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
                       e.opened_why as epoch_opened_why, e.objective,
@@ -304,7 +309,7 @@ impl Store {
                           in (select * from unnest($13::text[], $14::bigint[], $15::text[])))))
                  and ($16::text is null or c.account = $16) and ($17::text is null or r.cluster = $17)
                  and ($2::bigint is null or s.id = $2)
-                 and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
+                 and ($3::text is null or a.name = $3 or a.full_name = $3) and ($4::bigint is null or r.job_id = $4)
                  and ($5::bigint is null or r.id < $5)
                  and ($8::text is null or s.accelerator = $8) and ($9::text is null or r.state = $9)
                  and ($19::text is null or j.not_counted_because = $19)
@@ -350,6 +355,7 @@ impl Store {
                     run_id: row.id,
                     study_id: row.study_id,
                     application: row.name,
+                    full_name: row.full_name,
                     uid: number(NAME, row.owner_uid)?,
                     user: row.owner_name,
                     accelerator: row.accelerator,
@@ -418,7 +424,7 @@ impl Store {
     ) -> Result<Vec<JobName>, StoreError> {
         const NAME: &str = "job_names";
         let rows = sqlx::query!(
-            r#"select a.owner_uid, a.owner_name, a.name, r.request ->> 'job_name' as job_name,
+            r#"select a.owner_uid, a.owner_name, a.name, a.full_name, r.request ->> 'job_name' as job_name,
                       r.request ->> 'comment' as comment, count(*) as "runs!"
                from runs r
                join epochs e on e.id = r.epoch_id
@@ -441,6 +447,7 @@ impl Store {
                     uid: number(NAME, row.owner_uid)?,
                     user: row.owner_name,
                     application: row.name,
+                    full_name: row.full_name,
                     job_name: row.job_name,
                     comment: row.comment,
                     runs: row.runs,

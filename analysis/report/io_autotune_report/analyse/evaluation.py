@@ -108,6 +108,7 @@ def evaluate(
             surfaces=understanding.surfaces(here, importance, known),
             noise=understanding.noise(here),
             cluster=study.cluster,
+            full_name=study.full_name,
             measures=measured(here, chosen, measures),
         ),
         estimators.spent(runs),

@@ -34,6 +34,8 @@ class StudyRow:
     pinned: bool
     cluster: str | None = None
     """Where there are several."""
+    full_name: str | None = None
+    """What the application is called in full, if its name is not all of it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def studies(connection: psycopg.Connection) -> list[StudyRow]:
         return cursor.execute(
             'select study_id, application, owner_uid, "user", accelerator, context, pinned,'
             " case when (select count(distinct cluster) from report.studies) > 1 then cluster end"
-            " as cluster from report.studies order by study_id"
+            " as cluster, full_name from report.studies order by study_id"
         ).fetchall()
 
 

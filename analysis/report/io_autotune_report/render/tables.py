@@ -43,6 +43,7 @@ STUDIES = (
     "chosen_since",
     "noise",
     "cluster",
+    "full_name",
 )
 """Empty where unknown; ``chosen`` and ``context`` are JSON."""
 GROUPS = ("kind", "name", "studies", "settled", "runs", *GAIN, *NODE_HOURS)
@@ -112,6 +113,7 @@ def _study(study: Study) -> list[Cell]:
         study.chosen_since,
         study.noise.cv,
         text(study.cluster or ""),
+        text(study.full_name or ""),
     ]
 
 

@@ -78,7 +78,10 @@ fn cell(name: &str, run: &RunSummary, spread: Option<f64>, how: How<'_>) -> Cell
             false => job(run),
         },
         "Restarts" => run.restart_count.to_string(),
-        "Application" => run.application.clone(),
+        "Application" => match how.exact {
+            true => run.application.clone(),
+            false => run.application_called(),
+        },
         "User" => called(run.user.as_deref(), run.uid),
         "Accelerator" => run.accelerator.clone(),
         "Study" => run.study_id.to_string(),

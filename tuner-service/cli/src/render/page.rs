@@ -69,7 +69,7 @@ pub(crate) fn page(user: &str, studies: &[Shown], screen: &Screen) -> String {
             format!(
                 "<a href=\"#study-{0}\">{1}, {2} ({0})</a>",
                 study.study_id,
-                escaped(&study.application),
+                escaped(&study.application_called()),
                 escaped(&study.accelerator)
             )
         });
@@ -88,7 +88,7 @@ fn section(Shown { detail, runs }: &Shown, screen: &Screen) -> String {
     let mut html = format!(
         "<section id=\"study-{}\">\n<h2>{}</h2>\n<pre class=\"said\">{}</pre>\n",
         study.study_id,
-        escaped(&study.application),
+        escaped(&study.application_called()),
         escaped(&status::study(study, screen))
     );
     if let Some(plot) = show::plot(detail, runs, PLOT) {

@@ -1,3 +1,5 @@
+use io_autotune_protocol::called as called_in_full;
+
 use super::columns::{Column, Columns};
 use crate::people::called;
 use crate::rules::{Change, Checked, Trial, What};
@@ -13,7 +15,10 @@ pub(crate) fn checked(checked: &[Checked], screen: &Screen) -> String {
     for one in checked {
         table.row([
             one.job_name.clone(),
-            application(&one.application, one.observed),
+            application(
+                &called_in_full(&one.application, one.full_name.as_deref()),
+                one.observed,
+            ),
             one.rule.clone().unwrap_or_else(|| "-".into()),
         ]);
     }
@@ -90,6 +95,7 @@ mod tests {
             job_name: "a\u{1b}[2J".into(),
             comment: None,
             application: "unnamed".into(),
+            full_name: None,
             observed: true,
             rule: None,
         };

@@ -20,7 +20,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
     let study = &detail.study;
     let mut text = shown_lines(&format!(
         "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}gain         {}\nchosen       {}\n{}\nspace, {} parametrizations\n",
-        study.application,
+        study.application_called(),
         user(study),
         study.accelerator,
         context(study),

@@ -53,7 +53,7 @@ pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
     for study in studies {
         let mut row = vec![
             Cell::new(study.study_id.to_string()),
-            Cell::new(study.application.clone()),
+            Cell::new(study.application_called()),
             Cell::new(study.accelerator.clone()),
             phase_cell(study),
             gain_cell(study),
@@ -269,7 +269,7 @@ pub(crate) fn objective_line(study: &StudySummary) -> String {
 pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let text = format!(
         "application  {} (user {}{})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
-        study.application,
+        study.application_called(),
         user(study),
         match &study.account {
             Some(account) => format!(", account {account}"),

@@ -8,6 +8,7 @@ mod deciding;
 mod doctor;
 mod error;
 mod health;
+mod naming;
 mod orders;
 mod outcomes;
 mod preview;
@@ -28,7 +29,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{get, post};
-use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, canonical_name};
+use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, Resolved, canonical_name};
 use io_autotune_engine::{Choice, Settings};
 use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Job, Request, StartAnswer};
@@ -143,9 +144,14 @@ impl Service {
         }
     }
 
-    /// The request with its application, by the site's rules.
-    fn resolved(&self, request: Request) -> Request {
-        self.rules.current().resolve(request)
+    /// A user's request with its application, by the site's rules.
+    async fn resolved(&self, uid: u32, request: Request) -> Result<Resolved, ApiError> {
+        let is_given = request.app.is_some();
+        let resolved = self.rules.current().resolve(request);
+        match is_given {
+            true => Ok(resolved),
+            false => naming::resumed(&self.store, uid, resolved).await,
+        }
     }
 
     pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {

@@ -18,6 +18,7 @@ use utoipa::IntoParams;
 
 use super::checked::Checked;
 use super::deciding::{Asker, differences, is_own, told};
+use super::naming;
 use super::studies::{key_of, later, one_row, reason, renew};
 use super::{ApiError, Service, summary};
 use crate::access::Caller;
@@ -317,10 +318,14 @@ async fn scope(service: &Service, reader: Reader, asked: OrderScope) -> Result<S
     let owner_uid = owner_uid.ok_or_else(|| {
         ApiError::forbidden("only admins steer the studies of others: leave the user out")
     })?;
+    let application = match asked.application {
+        Some(application) => Some(naming::meant(&service.store, owner_uid, application).await?),
+        None => None,
+    };
     Ok(Scope {
         study_id: asked.study,
         owner_uid,
-        application: asked.application,
+        application,
         accelerator: asked.accelerator.as_deref().map(canonical_name),
         cluster: service.wanted_cluster(asked.cluster)?,
     })

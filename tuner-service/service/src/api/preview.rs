@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
+use io_autotune_catalogue::Resolved;
 use io_autotune_engine::{Chosen, Phase, Rule};
 use io_autotune_model::{Finding, FindingKind, Objective};
 use io_autotune_protocol::{
-    ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
+    ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary, called,
 };
 use io_autotune_store::{StudyFilter, StudyRow};
 
@@ -42,7 +43,7 @@ pub(super) async fn preview(
             line: MISSING.to_owned(),
         }));
     }
-    let request = service.resolved(request);
+    let Resolved { request, full_name } = service.resolved(caller.uid, request).await?;
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
     let filter = StudyFilter {
         owner_uid: Some(caller.uid),
@@ -80,7 +81,13 @@ pub(super) async fn preview(
         study.context.extend(cluster);
     }
     let accelerator = instead.unwrap_or(&accelerator.name);
-    let mut line = line(&request, accelerator, &studies, not_shown);
+    let mut line = line(
+        &request,
+        full_name.as_deref(),
+        accelerator,
+        &studies,
+        not_shown,
+    );
     if let Some(chosen) = chosen {
         line = format!("{line}; {chosen}");
     }
@@ -118,13 +125,14 @@ fn too_many_studies(application: &str, most: u32) -> String {
 
 fn line(
     request: &Request,
+    full_name: Option<&str>,
     accelerator: &str,
     studies: &[StudySummary],
     not_shown: usize,
 ) -> String {
-    let application = request.application();
+    let application = called(request.application(), full_name);
     if request.note == Some(Note::MeaninglessName) {
-        let name = request.job_name.as_deref().unwrap_or(application);
+        let name = request.job_name.as_deref().unwrap_or(&application);
         return format!(
             "the job name {name:?} says nothing about the application, so this job is observed and not tuned; name it: --io-autotune=app=NAME"
         );
@@ -200,7 +208,10 @@ mod tests {
     #[test]
     fn the_line_has_the_application_that_the_rules_make_of_the_name() {
         let rules = Rules::parse(SHIPPED).unwrap();
-        let said = |text: &str| line(&rules.resolve(text.parse().unwrap()), "romio", &[], 0);
+        let said = |text: &str| {
+            let Resolved { request, full_name } = rules.resolve(text.parse().unwrap());
+            line(&request, full_name.as_deref(), "romio", &[], 0)
+        };
         for (text, expected) in [
             (
                 "name=nf-ALIGN_%281%29,mode=tune",
@@ -214,7 +225,10 @@ mod tests {
                 "name=ocean,mode=observe",
                 "application ocean, accelerator romio: observed",
             ),
-            ("name=a%1B.sh,mode=tune", "application a_.sh, "),
+            (
+                "name=a%1B.sh,mode=tune",
+                "application a_.sh~b395f515e7 (a?.sh), ",
+            ),
             ("name=wrap,mode=tune", "the job name \"wrap\" says nothing"),
             (
                 "name=%1B%5B2J,mode=tune",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
-use io_autotune_catalogue::{Accelerator, canonical_name};
+use io_autotune_catalogue::{Accelerator, Resolved, canonical_name};
 use io_autotune_engine::{Choice, History, Phase};
 use io_autotune_model::NotCountedBecause;
 use io_autotune_protocol::signature::Nonce;
@@ -71,7 +71,7 @@ pub(super) async fn start(
         let node = service.node_name(&job);
         service.hosts.hear(&node, state, service.clock.now());
     }
-    let request = service.resolved(request);
+    let Resolved { request, full_name } = service.resolved(job.uid, request).await?;
     let (accelerator, choice) = accelerator(&service, &job, &request).await?;
     if before_nodes && !accelerator.delivers_directives() {
         return Err(ApiError::forbidden(&format!(
@@ -80,7 +80,7 @@ pub(super) async fn start(
         )));
     }
     let key = job_key(&job);
-    let study = study_key(&job, &request, &accelerator.name);
+    let study = study_key(&job, &request, full_name, &accelerator.name);
     let new = NewRun {
         job: &key,
         sluid: job.sluid.as_ref(),
@@ -134,7 +134,7 @@ async fn accelerator(
     if !plain::leaves_it_open(request) || service.otherwise.is_empty() {
         return Ok((named, None));
     }
-    let key = study_key(job, request, &named.name);
+    let key = study_key(job, request, None, &named.name);
     let Some(state) = service.store.state_if_any(&key).await? else {
         return Ok((named, None));
     };
@@ -258,13 +258,15 @@ pub(super) async fn finish(
     let cluster = service.cluster(&finish.job.cluster)?;
     is_there(cluster, caller, &finish.job.node)?;
     // For a run without a start; and the report is stored, where no comment belongs.
-    finish.request = service.resolved(finish.request);
+    let Resolved { request, full_name } = service.resolved(finish.job.uid, finish.request).await?;
+    finish.request = request;
     let accelerator = finish.request.accelerator.as_deref();
     let (key, study) = (
         job_key(&finish.job),
         study_key(
             &finish.job,
             &finish.request,
+            full_name,
             &service.accelerator_name(accelerator),
         ),
     );
@@ -596,12 +598,18 @@ fn job_key(job: &Job) -> JobKey {
 }
 
 /// The context has only what root is told and no user can forge.
-fn study_key(job: &Job, request: &Request, accelerator: &str) -> StudyKey {
+fn study_key(
+    job: &Job,
+    request: &Request,
+    full_name: Option<String>,
+    accelerator: &str,
+) -> StudyKey {
     StudyKey {
         cluster: job.cluster.clone(),
         owner_uid: job.uid,
         owner_name: job.user.clone(),
         application: request.application().to_owned(),
+        full_name,
         accelerator: accelerator.to_owned(),
         context: [
             ("nodes", job.nodes.to_string()),
@@ -673,8 +681,8 @@ mod tests {
         if let Ok(start) = serde_json::from_slice::<StartRequest>(input) {
             match start.check().map_err(ApiError::from) {
                 Ok(()) => {
-                    let request = RULES.resolve(start.request);
-                    let study = study_key(&start.job, &request, "romio");
+                    let Resolved { request, full_name } = RULES.resolve(start.request);
+                    let study = study_key(&start.job, &request, full_name, "romio");
                     assert!(
                         study
                             .application

@@ -261,6 +261,7 @@ pub(super) fn key_of(row: StudyRow) -> StudyKey {
         owner_uid: row.owner_uid,
         owner_name: row.owner_name,
         application: row.application,
+        full_name: row.full_name,
         accelerator: row.accelerator,
         context: row.context,
     }

@@ -145,7 +145,10 @@ async fn study_of(
         && service
             .rules
             .current()
-            .named(Some(&row.application), None)
+            .named(
+                Some(row.full_name.as_deref().unwrap_or(&row.application)),
+                None,
+            )
             .meaningless;
     let steering = Steering {
         observed: nameless,
@@ -172,6 +175,7 @@ async fn study_of(
         study_id: row.study_id,
         cluster: service.shown_cluster(&row.cluster),
         application: row.application,
+        full_name: row.full_name,
         uid: row.owner_uid,
         user: row.owner_name,
         accelerator: row.accelerator,
@@ -504,6 +508,7 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
         run_id: row.run_id,
         study_id: row.study_id,
         application: row.application,
+        full_name: row.full_name,
         uid: row.uid,
         user: row.user,
         accelerator: row.accelerator,
@@ -650,6 +655,7 @@ mod tests {
             run_id: 17,
             study_id: 3,
             application: "ocean".to_owned(),
+            full_name: None,
             uid: 1000,
             user: None,
             accelerator: "romio".to_owned(),

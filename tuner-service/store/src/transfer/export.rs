@@ -138,7 +138,7 @@ impl Store {
 async fn first(connection: &mut Connection, study_id: i64) -> Result<ExportPage, StoreError> {
     let study = sqlx::query!(
         r#"select jsonb_build_object(
-               'application', a.name, 'owner_uid', a.owner_uid, 'owner_name', a.owner_name,
+               'application', a.name, 'full_name', a.full_name, 'owner_uid', a.owner_uid, 'owner_name', a.owner_name,
                'accelerator', s.accelerator, 'context', s.context, 'created_at', s.created_at,
                'accepted', case when s.mixed_accepted_at is not null then jsonb_build_object(
                    'at', s.mixed_accepted_at, 'uid', s.mixed_accepted_by, 'why', s.mixed_accepted_why) end,

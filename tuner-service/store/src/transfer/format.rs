@@ -48,6 +48,9 @@ pub(super) struct End {
 #[serde(deny_unknown_fields)]
 pub(super) struct StudyRecord {
     pub(super) application: String,
+    /// Left out if there is none: programs before it do not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) full_name: Option<String>,
     pub(super) owner_uid: u32,
     pub(super) owner_name: Option<String>,
     pub(super) accelerator: String,

@@ -362,6 +362,13 @@ impl<'a> Importer<'a> {
                     .into());
             }
         }
+        // A job may be called anything; what is shown of it is made harmless where it is shown.
+        let full_name = study.full_name.as_deref().unwrap_or("-");
+        let is_other = study.full_name.as_deref() != Some(study.application.as_str());
+        if !(1..=1024).contains(&full_name.len()) || full_name.contains('\0') || !is_other {
+            let problem = "another text than the application's name, of at most 1024 bytes without a zero byte, is expected";
+            return Err(self.refused("study.full_name", problem).into());
+        }
         let assessed = study.assessment.as_ref().map(|one| one.epoch);
         // Whom it heard elsewhere is nobody here.
         let own = study.assessment.map(|assessment| Assessment {
@@ -373,17 +380,19 @@ impl<'a> Importer<'a> {
             owner_uid: study.owner_uid,
             owner_name: study.owner_name,
             application: study.application,
+            full_name: study.full_name,
             accelerator: study.accelerator,
             context: study.context,
         };
         let application_id = sqlx::query_scalar!(
-            "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
+            "insert into applications (owner_uid, owner_name, name, full_name) values ($1, $2, $3, $4)
              on conflict (owner_uid, name) do update
                  set owner_name = coalesce(applications.owner_name, excluded.owner_name)
              returning id",
             i64::from(key.owner_uid),
             key.owner_name,
-            key.application
+            key.application,
+            key.full_name
         )
         .fetch_one(&mut *self.connection)
         .await

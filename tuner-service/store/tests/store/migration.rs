@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{CLUSTER, Database, START_EVERY_HOUR, point, space, started};
+use crate::support::{CLUSTER, Database, START_EVERY_HOUR, Start, point, space, started, study};
 
 const FIRST: &str = include_str!("../../../../migrations/0001_initial.sql");
 const SECOND: &str = include_str!("../../../../migrations/0002_truth.sql");
@@ -268,4 +268,56 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
     assert_eq!(jobs(false).await, [9]);
     assert_eq!(jobs(true).await, [9, 10]);
     connection.close().await.unwrap();
+}
+
+const FULL_NAMES: &str = include_str!("../../../../migrations/0038_full_names.sql");
+
+#[tokio::test]
+async fn an_old_name_goes_on_for_the_one_job_that_had_it() {
+    let database = Database::new().await;
+    let store = database.store(1);
+    let named = |job_name: &str| json!({ "app": "?", "job_name": job_name, "mode": "tune" });
+    let by_rule = |job_name: &str| json!({ "job_name": job_name, "rule": "nextflow" });
+    let given = || json!({ "app": "?", "mode": "tune" });
+    let runs = [
+        // One job's alone, some of its runs by a plugin that sent no name.
+        ("calc______", named("calc_моде")),
+        ("calc______", given()),
+        ("calc______", named("calc_моде")),
+        // Two jobs', and one job's with another that is called as the application is.
+        ("calc____", named("calc_мо")),
+        ("calc____", named("calc_фи")),
+        ("a_b", named("a b")),
+        ("a_b", named("a_b")),
+        // A name of ASCII, what a user has named, and what a rule has made.
+        ("ice_sheet", named("ice_sheet")),
+        ("my_own", given()),
+        ("nf-A_B", by_rule("nf-A$B_(1)")),
+    ];
+    for (job_id, (application, request)) in (1..).zip(runs) {
+        let start = Start {
+            study: study(1000, application),
+            request,
+            ..Start::of(job_id)
+        };
+        start.search(&store, point(0)).await;
+    }
+    let (_columns, rest) = FULL_NAMES.split_once("update applications").unwrap();
+    let (backfill, _views) = rest.split_once("create or replace view").unwrap();
+    let backfill = format!("update applications{backfill}");
+    for _ in 0..2 {
+        database.execute(&backfill).await;
+        let known = database
+            .text("select string_agg(name || '=' || full_name, ',') from applications where full_name is not null")
+            .await;
+        assert_eq!(known, "calc______=calc_моде");
+    }
+    let called = store
+        .applications_called(Some(1000), "calc_~0123456789", "calc_моде")
+        .await
+        .unwrap();
+    assert_eq!(called.len(), 1);
+    assert_eq!(called[0].name, "calc______");
+    let nobodys = store.applications_called(Some(1001), "calc______", "calc_моде");
+    assert_eq!(nobodys.await.unwrap(), []);
 }

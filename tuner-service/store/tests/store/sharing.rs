@@ -71,6 +71,34 @@ async fn a_study_hears_those_of_its_application_and_share_and_nobody_else() {
     assert_eq!(heard(&store, 1002, "solver").await, [0_u32; 0]);
 }
 
+/// Attack (service): Of users that share, one has a history whose old name is what another job's
+/// name was made of, too.
+/// Outcome: They hear each other by what their applications are called in full, and by no name that
+/// is alike in ASCII.
+#[tokio::test]
+async fn users_share_what_is_called_the_same_in_full() {
+    let database = Database::new().await;
+    let store = database.store(2);
+    for (job_id, uid, app, full_name) in [
+        (1, 1001, "calc_____", "calc_мод"),
+        (2, 1002, "calc_~0123456789", "calc_мод"),
+        (3, 1003, "calc_____", "calc_физ"),
+        (4, 1004, "calc_____", ""),
+    ] {
+        ran(&database, &store, uid, app, job_id, 2).await;
+        share(&store, uid, app, Some(OCEAN)).await;
+        database
+            .execute(&format!(
+                "update applications set full_name = nullif('{full_name}', '') where owner_uid = {uid}"
+            ))
+            .await;
+    }
+    assert_eq!(heard(&store, 1001, "calc_____").await, [1002]);
+    assert_eq!(heard(&store, 1002, "calc_~0123456789").await, [1001]);
+    assert_eq!(heard(&store, 1003, "calc_____").await, [0_u32; 0]);
+    assert_eq!(heard(&store, 1004, "calc_____").await, [0_u32; 0]);
+}
+
 #[tokio::test]
 async fn what_a_start_had_of_others_is_added_up_again_to_the_last_bit() {
     let database = Database::new().await;

@@ -144,7 +144,7 @@ async fn a_file_of_rules_replaces_those_that_are_built_in() {
         .runs(&service, 2.0)
         .await;
     assert_eq!(
-        run["application"], "nf-OTHER__s1_",
+        run["application"], "nf-OTHER_s1_~48560de5c8",
         "no rule of the site's matches it"
     );
 }
@@ -277,4 +277,150 @@ async fn of_more_job_names_than_are_shown_that_is_said() {
     let answer = service.user(ALICE).get("/v1/applications/names").await.ok();
     assert_eq!(answer["names"].as_array().unwrap().len(), 10_000);
     assert_eq!(answer["more"], true);
+}
+
+/// A job's name as the plugin sends it.
+fn sent(job_name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    format!(
+        "name={},mode=tune",
+        job_name.bytes().map(byte).collect::<String>()
+    )
+}
+
+/// A path with a query of an application.
+fn of_application(path: &str, application: &str) -> String {
+    let query = sent(application);
+    let query = query
+        .trim_start_matches("name=")
+        .trim_end_matches(",mode=tune");
+    format!("{path}?app={query}")
+}
+
+const MODEL: &str = "calc_\u{43c}\u{43e}\u{434}\u{435}\u{43b}\u{44c}";
+const PHYSICS: &str = "calc_\u{444}\u{438}\u{437}\u{438}\u{43a}\u{430}";
+
+/// Attack (service): Jobs are called alike in ASCII: by other letters of the same length, by other
+/// bytes, longer than a name can be, and as the application of another one is.
+/// Outcome: Each has a history of its own, and beside its name what squeue shows, which finds it.
+#[tokio::test]
+async fn names_that_are_alike_in_ascii_are_other_applications() {
+    let service = TestService::new().await;
+    let long = "a".repeat(128);
+    let names = [
+        MODEL.to_owned(),
+        PHYSICS.to_owned(),
+        "calc_____________".to_owned(),
+        "calc (".to_owned(),
+        "calc )".to_owned(),
+        format!("{long}b"),
+        format!("{long}c"),
+        long,
+    ];
+    let mut studies = std::collections::BTreeSet::new();
+    for name in &names {
+        let run = service.job(ALICE, &sent(name)).runs(&service, 2.0).await;
+        assert!(studies.insert(run["study_id"].as_i64()), "{run}");
+        assert_eq!(run["state"], "counted", "{run}");
+        let application = run["application"].as_str().unwrap();
+        let full_name = run.get("full_name").and_then(Value::as_str);
+        assert_eq!(full_name.unwrap_or(application), name);
+        for asked in [application, name] {
+            for path in ["/v1/runs", "/v1/studies"] {
+                let path = of_application(path, asked);
+                let found = service.user(ALICE).get(&path).await.ok();
+                assert_eq!(found.as_array().unwrap().len(), 1, "{path}: {found}");
+                assert_eq!(found[0]["study_id"], run["study_id"]);
+                assert_eq!(found[0].get("full_name"), run.get("full_name"));
+            }
+        }
+    }
+    // What cannot be shown is shown harmlessly, and whole in JSON.
+    let mean = "calc\u{1b}[2J\u{202e}";
+    let run = service.job(ALICE, &sent(mean)).runs(&service, 2.0).await;
+    assert_eq!(run["full_name"], mean);
+    let request: io_autotune_protocol::Request = sent(mean).parse().unwrap();
+    let line = service
+        .user(ALICE)
+        .post("/v1/preview", json!({ "request": request }))
+        .await
+        .ok();
+    let line = line["line"].as_str().unwrap();
+    assert!(line.contains(" (calc?[2J?), "), "{line:?}");
+}
+
+/// What a service before 0.4 has made of a job's name, once the schema is this one's.
+async fn renamed(service: &TestService, study: &Value, old: &str, full_name: Option<&str>) {
+    let full_name = full_name.map_or("null".to_owned(), |text| format!("'{text}'"));
+    let study_id = study["study_id"].as_i64().unwrap();
+    service
+        .database
+        .execute(&format!(
+            "update applications set name = '{old}', full_name = {full_name}
+             where id = (select application_id from studies where id = {study_id})"
+        ))
+        .await;
+}
+
+#[tokio::test]
+async fn a_history_with_an_old_name_goes_on_under_it() {
+    let service = TestService::new().await;
+    let old = "calc_____________";
+    let run = service.job(ALICE, &sent(MODEL)).runs(&service, 2.0).await;
+    renamed(&service, &run, old, Some(MODEL)).await;
+    let again = service.job(ALICE, &sent(MODEL)).runs(&service, 2.0).await;
+    assert_eq!(
+        (&again["application"], &again["full_name"]),
+        (&json!(old), &json!(MODEL))
+    );
+    assert_eq!(again["study_id"], run["study_id"]);
+    // Nobody else enters it but who names it.
+    let mut others = vec![run["study_id"].clone()];
+    for other in [PHYSICS, old] {
+        let run = service.job(ALICE, &sent(other)).runs(&service, 2.0).await;
+        assert!(!others.contains(&run["study_id"]), "{other}: {run}");
+        let next = service.job(ALICE, &sent(other)).runs(&service, 2.0).await;
+        assert_eq!(next["study_id"], run["study_id"], "{other}");
+        others.push(run["study_id"].clone());
+    }
+    let given = service
+        .job(ALICE, &format!("app={old}"))
+        .runs(&service, 2.0)
+        .await;
+    assert_eq!(given["study_id"], run["study_id"]);
+    let another = service.job(BOB, &sent(MODEL)).runs(&service, 2.0).await;
+    assert_ne!(another["application"], old, "bob has no such history");
+}
+
+#[tokio::test]
+async fn what_several_names_were_mixed_in_stays_as_it_is() {
+    let service = TestService::new().await;
+    let old = "calc_____________";
+    let run = service.job(ALICE, &sent(MODEL)).runs(&service, 2.0).await;
+    renamed(&service, &run, old, None).await;
+    for name in [MODEL, PHYSICS] {
+        let next = service.job(ALICE, &sent(name)).runs(&service, 2.0).await;
+        assert_ne!(next["study_id"], run["study_id"], "{name}");
+    }
+    let path = of_application("/v1/runs", old);
+    let kept = service.user(ALICE).get(&path).await.ok();
+    assert_eq!(kept.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_order_is_of_the_application_that_is_meant() {
+    let service = TestService::new().await;
+    let run = service.job(ALICE, &sent(MODEL)).runs(&service, 2.0).await;
+    let body = json!({ "kind": "off", "scope": { "application": MODEL }, "why": "a test" });
+    service.user(ALICE).post("/v1/orders", body).await.ok();
+    let orders = service.user(ALICE).get("/v1/orders").await.ok();
+    assert_eq!(
+        orders[0]["scope"]["application"], run["application"],
+        "{orders}"
+    );
 }

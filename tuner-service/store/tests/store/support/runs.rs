@@ -42,6 +42,7 @@ pub(crate) fn study(owner_uid: u32, application: &str) -> StudyKey {
         owner_uid,
         owner_name: Some(format!("user{owner_uid}")),
         application: application.into(),
+        full_name: None,
         accelerator: "romio".into(),
         context: BTreeMap::from([
             ("nodes".to_owned(), "2".to_owned()),
