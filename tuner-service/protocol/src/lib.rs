@@ -15,6 +15,7 @@ mod export;
 mod hostlist;
 mod marks;
 mod munge;
+mod once;
 mod online;
 mod plugstack;
 mod request;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::application::called;
+use crate::once::each_once;
 use crate::online::{DeliveredOnline, OnlineRecord};
 use crate::request::Request;
 use crate::setting::SettingKind;
@@ -1050,11 +1051,13 @@ pub struct NamedStudy {
 #[serde(deny_unknown_fields)]
 pub struct PinRequest {
     /// Values as text, by parameter; other parameters keep the default. Absent: the recommendation.
+    #[serde(default, deserialize_with = "each_once")]
     pub values: Option<BTreeMap<String, String>>,
     /// It is in force before; absent: until the study is unpinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 
@@ -1102,7 +1105,11 @@ pub struct OrderRequest {
     #[serde(default)]
     pub scope: OrderScope,
     /// Of a pin: values as text, by parameter; other parameters keep the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "each_once",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub values: Option<BTreeMap<String, String>>,
     /// It is in force before; absent: until it is ended. An end has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1110,7 +1117,8 @@ pub struct OrderRequest {
     /// Change nothing; say what would change.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 
@@ -1299,7 +1307,8 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhyRequest {
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 
@@ -1312,7 +1321,8 @@ pub struct ObjectiveRequest {
     /// More is better: only of a measure of the application's own.
     #[serde(default)]
     pub maximise: bool,
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 
@@ -1325,7 +1335,8 @@ pub struct WarmStartRequest {
     /// Change nothing; say what would be done.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 
@@ -1356,7 +1367,8 @@ pub struct RetentionRequest {
     /// Change nothing; say what would be removed.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 
@@ -1446,7 +1458,8 @@ pub struct ImportRequest {
     /// Whose studies they become; the service's only cluster's, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// Why, for the audit table.
+    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    #[serde(default)]
     pub why: String,
 }
 

@@ -60,6 +60,15 @@ struct KeptPin {
     until: Option<i64>,
 }
 
+/// That a study's runs were accepted as one application's, as the audit keeps what was before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct KeptAcceptance {
+    uid: Option<i64>,
+    why: Option<String>,
+    /// Microseconds since 1970.
+    accepted_at: i64,
+}
+
 impl Store {
     /// Pins a study: every later start gets `parametrization`, before `until`. Replaces an earlier
     /// pin. Returns the line of the audit, as all changes do.
@@ -207,6 +216,7 @@ impl Store {
         const NAME: &str = "accept";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
+        let before = kept_acceptance(&mut transaction, NAME, study_id).await?;
         let result = sqlx::query!(
             "update studies set mixed_accepted_at = now(), mixed_accepted_by = $2, mixed_accepted_why = $3
              where id = $1",
@@ -218,7 +228,7 @@ impl Store {
         .await
         .named(NAME)?;
         one_row(NAME, &result)?;
-        let entry = Entry::of_study(NAME, study_id, json!({}));
+        let entry = Entry::of_study(NAME, study_id, json!({ "before": before }));
         let line = write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
         Ok(line)
@@ -277,7 +287,7 @@ impl Store {
                         "a version before 0.3 did it, which did not keep what was before",
                     ));
                 };
-                let before = kept(NAME, before)?;
+                let before: Option<KeptPin> = kept(NAME, "a pin", before)?;
                 let mut now = kept_pin(&mut transaction, NAME, study_id).await?;
                 let is_as_left = match line.action.as_str() {
                     "pin" => now.take().is_some_and(|pin| {
@@ -304,9 +314,25 @@ impl Store {
                 }
                 is_as_left
             }
+            ("accept", Some(study_id), None) => {
+                let Some(before) = line.detail.get("before") else {
+                    return Ok(Undone::Cannot(
+                        "a version before 0.4 did it, which did not keep what was before",
+                    ));
+                };
+                let before: Option<KeptAcceptance> = kept(NAME, "an acceptance", before)?;
+                let now = kept_acceptance(&mut transaction, NAME, study_id).await?;
+                let is_as_left = now.is_some_and(|now| {
+                    (now.uid, now.why.as_deref()) == (Some(line.uid), Some(line.why.as_str()))
+                });
+                if is_as_left {
+                    restore_acceptance(&mut transaction, NAME, study_id, before.as_ref()).await?;
+                }
+                is_as_left
+            }
             _ => {
                 return Ok(Undone::Cannot(
-                    "only a pin, a reset, a warm start, another objective, a freeze, an off, and what has ended one, can be undone",
+                    "only a pin, a reset, a warm start, another objective, an acceptance, a freeze, an off, and what has ended one, can be undone",
                 ));
             }
         };
@@ -330,11 +356,15 @@ impl Store {
 
 const REMOVED: &str = "the runs of the epoch before were removed by retention";
 
-fn kept(name: &'static str, before: &Value) -> Result<Option<KeptPin>, StoreError> {
+fn kept<T: for<'de> Deserialize<'de>>(
+    name: &'static str,
+    what: &str,
+    before: &Value,
+) -> Result<Option<T>, StoreError> {
     Option::deserialize(before).map_err(|error| {
         StoreError::invariant(
             name,
-            format!("a pin that the audit keeps cannot be read: {error}"),
+            format!("{what} that the audit keeps cannot be read: {error}"),
         )
     })
 }
@@ -415,4 +445,42 @@ async fn remove_pin(
         .await
         .named(name)?;
     Ok(())
+}
+
+async fn kept_acceptance(
+    connection: &mut Connection,
+    name: &'static str,
+    study_id: i64,
+) -> Result<Option<KeptAcceptance>, StoreError> {
+    sqlx::query_as!(
+        KeptAcceptance,
+        r#"select mixed_accepted_by as uid, mixed_accepted_why as why,
+                  (extract(epoch from mixed_accepted_at) * 1000000)::bigint as "accepted_at!"
+           from studies where id = $1 and mixed_accepted_at is not null"#,
+        study_id
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)
+}
+
+async fn restore_acceptance(
+    connection: &mut Connection,
+    name: &'static str,
+    study_id: i64,
+    before: Option<&KeptAcceptance>,
+) -> Result<(), StoreError> {
+    let result = sqlx::query!(
+        "update studies set mixed_accepted_at = to_timestamp($2::bigint / 1e6), mixed_accepted_by = $3,
+                            mixed_accepted_why = $4
+         where id = $1",
+        study_id,
+        before.map(|one| one.accepted_at),
+        before.and_then(|one| one.uid),
+        before.and_then(|one| one.why.as_deref())
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    one_row(name, &result)
 }

@@ -13,7 +13,8 @@ use utoipa::IntoParams;
 use super::checked::Checked;
 use super::deciding::Asker;
 use super::orders::{Given, may_end};
-use super::studies::{key_of, one_row, reason, renew};
+use super::reason::{Concerns, reason};
+use super::studies::{key_of, one_row, renew};
 use super::{ApiError, Service};
 use crate::reader::Reader;
 
@@ -84,7 +85,6 @@ pub(super) async fn undo(
     Checked(Path(audit_id)): Checked<Path<i64>>,
     Checked(Json(body)): Checked<Json<WhyRequest>>,
 ) -> Result<Json<AuditLine>, ApiError> {
-    let why = reason(&body.why)?;
     let entry = one(&service, asker.reader, audit_id).await?;
     // An order for everyone is seen by all, and taken back by admins.
     let is_own = entry.owner_uid.is_some() || scope_owner(&entry) == asker.reader.owner();
@@ -103,6 +103,8 @@ pub(super) async fn undo(
         };
         may_end(asker.reader, asker.caller, &order)?;
     }
+    let owner = entry.owner_uid.or_else(|| scope_owner(&entry));
+    let why = reason(&body.why, Concerns::of(owner, asker.caller))?;
     let audit = asker.audit(&service, why);
     match service.store.undo(audit_id, audit).await? {
         Undone::Done => {}

@@ -177,7 +177,7 @@ impl From<StoreError> for ApiError {
                 "too_many_orders",
                 format!(
                     "you have {most} orders in force, the most of a user ([users] orders in service.toml): end some \
-                     that you do not need any more; `io-autotune orders` lists them"
+                     that you do not need any more; `io-autotune audit orders` lists them"
                 ),
             ),
             StoreError::Removed { through, .. } => Self::new(

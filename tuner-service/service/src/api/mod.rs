@@ -12,6 +12,7 @@ mod naming;
 mod orders;
 mod outcomes;
 mod preview;
+mod reason;
 mod report;
 mod retention;
 mod runs;

@@ -19,7 +19,8 @@ use utoipa::IntoParams;
 use super::checked::Checked;
 use super::deciding::{Asker, differences, is_own, told};
 use super::naming;
-use super::studies::{key_of, later, one_row, reason, renew};
+use super::reason::{Concerns, reason};
+use super::studies::{key_of, later, one_row, renew};
 use super::{ApiError, Service, summary};
 use crate::access::Caller;
 use crate::reader::Reader;
@@ -73,7 +74,6 @@ pub(super) async fn order(
     asker: Asker,
     Checked(Json(body)): Checked<Json<OrderRequest>>,
 ) -> Result<Json<OrderAnswer>, ApiError> {
-    let why = reason(&body.why)?;
     later(body.until, service.clock.now())?;
     let scope = scope(&service, asker.reader, body.scope).await?;
     let directive = match (body.kind, body.values) {
@@ -96,6 +96,10 @@ pub(super) async fn order(
     };
     // First of all: of a study that is not theirs nobody learns what is ordered.
     let found = Found::of(&service, &scope).await?;
+    let why = reason(
+        &body.why,
+        Concerns::of(found.owner_of(&scope), asker.caller),
+    )?;
     let scope = match service
         .store
         .order_in_force(&scope, directive.kind())
@@ -164,7 +168,6 @@ pub(super) async fn end(
     asker: Asker,
     Checked(Json(body)): Checked<Json<OrderRequest>>,
 ) -> Result<Json<OrderAnswer>, ApiError> {
-    let why = reason(&body.why)?;
     if body.values.is_some() || body.until.is_some() {
         return Err(ApiError::bad_request(
             "what ends an order has neither values nor a date".into(),
@@ -177,10 +180,14 @@ pub(super) async fn end(
         OrderKind::Off => "off",
     };
     let found = Found::of(&service, &scope).await?;
+    let why = reason(
+        &body.why,
+        Concerns::of(found.owner_of(&scope), asker.caller),
+    )?;
     let ended = service.store.order_in_force(&scope, kind).await?;
     let ended = ended.ok_or_else(|| {
         ApiError::conflict(format!(
-            "no {kind} of this scope is in force; `io-autotune orders` lists what is"
+            "no {kind} of this scope is in force; `io-autotune audit orders` lists what is"
         ))
     })?;
     may_end(asker.reader, asker.caller, &Given::of(&ended))?;
@@ -290,6 +297,12 @@ impl Found {
         let more = rows.len() > LISTED;
         rows.truncate(LISTED);
         Ok(Self { rows, more })
+    }
+
+    /// Whose studies a scope is about; `None`: everyone's.
+    fn owner_of(&self, scope: &Scope) -> Option<u32> {
+        let of_one = scope.study_id.and_then(|_| self.rows.first());
+        scope.owner_uid.or(of_one.map(|row| row.owner_uid))
     }
 
     async fn renew(&self, service: &Service) {

@@ -11,7 +11,7 @@ use io_autotune_store::{Audit, LEAST_DAYS};
 use tokio::time::Instant;
 
 use super::checked::Checked;
-use super::studies::reason;
+use super::reason::{Concerns, reason};
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::retention::MOST_DAYS;
@@ -28,6 +28,7 @@ pub(super) async fn remove(
     Extension(caller): Extension<Caller>,
     Checked(Json(body)): Checked<Json<RetentionRequest>>,
 ) -> Result<Json<RetentionAnswer>, ApiError> {
+    let audit = Audit::unbounded(caller.uid, reason(&body.why, Concerns::Others)?);
     let days = match body.older_than_days.or(service.retention.days) {
         Some(days) if (LEAST_DAYS..=MOST_DAYS).contains(&days) => days,
         Some(days) => {
@@ -50,7 +51,6 @@ pub(super) async fn remove(
             more: false,
         }));
     }
-    let audit = Audit::unbounded(caller.uid, reason(&body.why)?);
     let begun = Instant::now();
     let mut sum = Removed::default();
     let more = loop {

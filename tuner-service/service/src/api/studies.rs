@@ -9,7 +9,6 @@ use io_autotune_engine::{Epoch, Parametrization};
 use io_autotune_model::Objective;
 use io_autotune_protocol::{
     ErrorBody, ObjectiveRequest, PinRequest, STUDIES_PAGE, StudyDetail, StudySummary, WhyRequest,
-    is_deceptive,
 };
 use io_autotune_store::{Audit, Opened, StudyFilter, StudyKey, StudyRow};
 use jiff::Timestamp;
@@ -18,6 +17,7 @@ use utoipa::IntoParams;
 
 use super::checked::Checked;
 use super::deciding::Asker;
+use super::reason::{Concerns, reason};
 use super::summary;
 use super::{ApiError, Service};
 use crate::assess;
@@ -145,7 +145,7 @@ pub(super) async fn unpin(
     let steering = Steering::of(&service, asker, study_id, &body.why).await?;
     let Some(line) = service.store.unpin(study_id, steering.audit).await? else {
         return Err(ApiError::bad_request(format!(
-            "study {study_id} has no pin of its own; `io-autotune status --study {study_id}` says what holds it"
+            "study {study_id} has no pin of its own; `io-autotune status study:{study_id}` says what holds it"
         )));
     };
     tracing::info!(study_id, uid = asker.caller.uid, "study unpinned");
@@ -227,12 +227,13 @@ impl<'a> Steering<'a> {
         study_id: i64,
         why: &'a str,
     ) -> Result<Self, ApiError> {
-        let why = reason(why)?;
+        let study = key_of(one_row(service, asker.reader, study_id).await?);
+        let why = reason(why, Concerns::of(Some(study.owner_uid), asker.caller))?;
         Ok(Self {
             service,
             asker,
             study_id,
-            study: key_of(one_row(service, asker.reader, study_id).await?),
+            study,
             audit: asker.audit(service, why),
         })
     }
@@ -302,46 +303,5 @@ pub(super) fn later(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiE
             "it would be over already: {until} is not later than now"
         ))),
         _ => Ok(()),
-    }
-}
-
-pub(super) fn reason(why: &str) -> Result<&str, ApiError> {
-    let why = why.trim();
-    let plain = (1..=500).contains(&why.chars().count()) && !why.chars().any(is_deceptive);
-    if plain {
-        Ok(why)
-    } else {
-        Err(ApiError::bad_request(
-            "say why, in at most 500 characters, none of them a control character, invisible, or one that changes \
-             the direction of text: --why \"...\""
-                .into(),
-        ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Attack (units): A reason for `--why` is empty, too long, of several lines, or has characters
-    /// that are invisible or reorder text.
-    /// Outcome: The service refuses it.
-    #[test]
-    fn a_reason_is_what_it_looks_like() {
-        assert_eq!(reason("  gr\u{fc}n ").unwrap(), "gr\u{fc}n");
-        let long = "x".repeat(501);
-        let bad = [
-            "",
-            " ",
-            "a\nb",
-            "a\u{202e}b",
-            "a\u{2066}b",
-            "a\u{200b}b",
-            "\u{feff}",
-            &long,
-        ];
-        for why in bad {
-            assert!(reason(why).is_err(), "{why:?}");
-        }
     }
 }

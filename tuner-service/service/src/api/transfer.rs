@@ -17,7 +17,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::checked::Checked;
-use super::studies::{one_row, reason, renew};
+use super::reason::{Concerns, reason};
+use super::studies::{one_row, renew};
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::reader::Reader;
@@ -99,13 +100,13 @@ pub(super) async fn end(
     Checked(Json(body)): Checked<Json<ImportRequest>>,
 ) -> Result<Json<ImportAnswer>, ApiError> {
     let upload = checked_name(upload)?;
-    let audit = Audit::unbounded(caller.uid, reason(&body.why)?);
     if body.step == ImportStep::Discard {
         service.store.discard_import(&upload, caller.uid).await?;
         return Ok(Json(ImportAnswer {
             studies: Vec::new(),
         }));
     }
+    let audit = Audit::unbounded(caller.uid, reason(&body.why, Concerns::Others)?);
     let cluster = match (body.cluster, &service.clusters[..]) {
         (Some(name), _) => service.cluster(&name)?,
         (None, [only]) => only,

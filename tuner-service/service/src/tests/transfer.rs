@@ -45,12 +45,12 @@ impl TestService {
         }
     }
 
-    /// What `io-autotune export APPLICATION` writes.
+    /// What `io-autotune transfer export APPLICATION` writes.
     async fn exported(&self, uid: u32, application: &str) -> String {
         file(&self.lines(uid, self.study_id(application).await).await, 1)
     }
 
-    /// What `io-autotune export --all` writes.
+    /// What `io-autotune transfer export --all` writes.
     async fn exported_all(&self, uid: u32) -> String {
         let studies = self.user(uid).get("/v1/studies").await.ok();
         let mut ids: Vec<i64> = studies

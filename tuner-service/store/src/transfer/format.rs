@@ -302,7 +302,7 @@ pub fn check_header(text: &str) -> Result<(), String> {
             "there is no version {} of the format",
             header.version
         )),
-        _ => Err("it does not begin as what `io-autotune export` writes".to_owned()),
+        _ => Err("it does not begin as what `io-autotune transfer export` writes".to_owned()),
     }
 }
 

@@ -17,7 +17,7 @@ async fn a_user_has_so_many_orders_in_force() {
     let answer = service.user(ALICE).post("/v1/orders", &third).await;
     let told = answer.refused(409, "too_many_orders");
     assert!(told.starts_with("you have 2 orders in force"), "{told}");
-    assert!(told.contains("io-autotune orders"), "{told}");
+    assert!(told.contains("io-autotune audit orders"), "{told}");
     // Another in the place of one that is in force.
     order(&service, ALICE, what("off", of("ocean"))).await;
     order(&service, BOB, third.clone()).await;

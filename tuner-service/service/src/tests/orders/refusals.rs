@@ -63,7 +63,9 @@ async fn what_is_not_in_force_is_not_ended() {
         let answer = service.user(ALICE).post("/v1/orders/end", &body).await;
         assert_eq!(
             answer.refused(409, "conflict"),
-            format!("no {kind} of this scope is in force; `io-autotune orders` lists what is")
+            format!(
+                "no {kind} of this scope is in force; `io-autotune audit orders` lists what is"
+            )
         );
     }
     assert_eq!(orders(&service, ALICE).await.len(), 1);
@@ -174,7 +176,7 @@ async fn a_study_without_a_pin_of_its_own_is_not_unpinned() {
     assert_eq!(
         answer.bad_request(),
         format!(
-            "study {study} has no pin of its own; `io-autotune status --study {study}` says what holds it"
+            "study {study} has no pin of its own; `io-autotune status study:{study}` says what holds it"
         )
     );
     assert_eq!(lines(&service, ADMIN, "").await.len(), 1);
@@ -309,34 +311,14 @@ async fn a_reason_that_is_not_what_it_looks_like_is_refused() {
 }
 
 #[tokio::test]
-async fn whatever_changes_something_asks_for_a_reason() {
+async fn whatever_changes_what_others_have_asks_for_a_reason() {
     let service = TestService::new().await;
     let study = begun(&service, ALICE, APP).await;
     let other = begun(&service, ALICE, "atmosphere").await;
     let line = order(&service, ALICE, what("off", of("other"))).await["line"].clone();
-    let of_study = |how: &str| format!("/v1/studies/{study}/{how}");
-    let changes = [
-        (of_study("pin"), json!({ "values": {} })),
-        (of_study("unpin"), json!({})),
-        (of_study("reset"), json!({})),
-        (of_study("accept"), json!({})),
-        (of_study("objective"), json!({ "objective": "marked" })),
-        (of_study("warm-start"), json!({ "from": other })),
-        ("/v1/orders".to_owned(), json!({ "kind": "off" })),
-        (
-            "/v1/orders/end".to_owned(),
-            json!({ "kind": "off", "scope": of("other") }),
-        ),
-        (format!("/v1/audit/{line}/undo"), json!({})),
-        ("/v1/retention".to_owned(), json!({ "older_than_days": 30 })),
-        (
-            "/v1/imports/0123456789abcdef0123456789abcdef/end".to_owned(),
-            json!({ "chunks": 1, "step": "import" }),
-        ),
-    ];
-    for (path, body) in changes {
+    for (path, body) in changes(study, other, &line) {
         let caller = service.user(ADMIN);
-        for bad in ["", " \t", "two\nlines", "a\u{202e}b", &"x".repeat(501)] {
+        for bad in ["two\nlines", "a\u{202e}b", &"x".repeat(501)] {
             let answer = caller.post(&path, with(body.clone(), "why", bad)).await;
             assert_eq!(
                 answer.bad_request(),
@@ -345,10 +327,71 @@ async fn whatever_changes_something_asks_for_a_reason() {
                 "{path} {bad:?}"
             );
         }
-        let without = caller.post(&path, &body).await;
-        assert!(without.bad_request().contains("why"), "{without}");
+        for none in [
+            body.clone(),
+            with(body.clone(), "why", ""),
+            with(body, "why", " \t"),
+        ] {
+            let answer = caller.post(&path, none).await;
+            assert_eq!(
+                answer.bad_request(),
+                "say why, because this is about more than your own studies: --why \"...\"",
+                "{path}"
+            );
+        }
     }
     assert_eq!(lines(&service, ADMIN, "").await.len(), 1);
+}
+
+#[tokio::test]
+async fn whatever_changes_what_nobody_else_has_needs_no_reason() {
+    for uid in [ALICE, ADMIN] {
+        let service = TestService::new().await;
+        let study = begun(&service, uid, APP).await;
+        let other = begun(&service, uid, "atmosphere").await;
+        let own = with(of("other"), "uid", uid);
+        let line = order(&service, uid, what("off", own.clone())).await["line"].clone();
+        for (path, mut body) in changes(study, other, &line) {
+            if path.starts_with("/v1/retention") || path.starts_with("/v1/imports") {
+                continue;
+            }
+            if path.starts_with("/v1/orders") {
+                body["scope"]["uid"] = json!(uid);
+            }
+            let answer = service.user(uid).post(&path, body).await;
+            let told = answer.text();
+            assert!(!told.contains("say why"), "{path}: {told}");
+        }
+        let lines = lines(&service, uid, "").await;
+        let why = |line: &&Value| line["why"] == "no reason was given";
+        // Nothing was learnt yet that could be taken over.
+        let without = lines.iter().filter(why).count();
+        assert!(without >= 6, "{lines:?}");
+    }
+}
+
+/// Each kind of change, without a reason.
+fn changes(study: i64, other: i64, line: &Value) -> Vec<(String, Value)> {
+    let of_study = |how: &str| format!("/v1/studies/{study}/{how}");
+    vec![
+        (of_study("pin"), json!({ "values": {} })),
+        (of_study("unpin"), json!({})),
+        (of_study("reset"), json!({})),
+        (of_study("accept"), json!({})),
+        (of_study("objective"), json!({ "objective": "marked" })),
+        (of_study("warm-start"), json!({ "from": other })),
+        ("/v1/orders".to_owned(), json!({ "kind": "off" })),
+        (format!("/v1/audit/{line}/undo"), json!({})),
+        (
+            "/v1/orders/end".to_owned(),
+            json!({ "kind": "off", "scope": {} }),
+        ),
+        ("/v1/retention".to_owned(), json!({ "older_than_days": 30 })),
+        (
+            "/v1/imports/0123456789abcdef0123456789abcdef/end".to_owned(),
+            json!({ "chunks": 1, "step": "import" }),
+        ),
+    ]
 }
 
 #[tokio::test]
@@ -386,7 +429,12 @@ async fn each_refusal_of_a_steering_is_described() {
             why(),
             404,
         ),
-        (&undoing, "/v1/audit/{audit_id}/undo", json!({}), 422),
+        (
+            &undoing,
+            "/v1/audit/{audit_id}/undo",
+            json!({ "why": 7 }),
+            422,
+        ),
         (&of_study, "/v1/studies/{study_id}/unpin", why(), 422),
     ] {
         let answer = service.user(ALICE).post(path, body).await;

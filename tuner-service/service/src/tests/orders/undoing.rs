@@ -205,20 +205,60 @@ async fn a_pin_of_the_same_values_by_another_is_another_pin() {
 async fn what_has_no_undo_says_what_has_one() {
     let service = TestService::new().await;
     let study = begun(&service, ALICE, APP).await;
-    let accepted = steer(&service, ALICE, study, "accept", why()).await.ok();
     let pinned = pin(&service, ALICE, study, json!({})).await;
     undo(&service, ALICE, &pinned["line"]).await.ok();
-    let undone = lines(&service, ALICE, "?limit=1").await[0]["audit_id"].clone();
-    for (line, action) in [(&accepted["line"], "accept"), (&undone, "undo")] {
-        let told = undo(&service, ALICE, line).await.refused(409, "conflict");
-        assert_eq!(
-            told,
-            format!(
-                "line {line}, {action}, cannot be undone: only a pin, a reset, a warm start, another objective, a \
-                 freeze, an off, and what has ended one, can be undone"
-            )
-        );
-    }
+    let line = lines(&service, ALICE, "?limit=1").await[0]["audit_id"].clone();
+    let told = undo(&service, ALICE, &line).await.refused(409, "conflict");
+    assert_eq!(
+        told,
+        format!(
+            "line {line}, undo, cannot be undone: only a pin, a reset, a warm start, another objective, an \
+             acceptance, a freeze, an off, and what has ended one, can be undone"
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_acceptance_is_undone_to_what_was_accepted_before() {
+    let service = TestService::new().await;
+    let study = begun(&service, ALICE, APP).await;
+    let accept = |uid, why: &str| {
+        let body = json!({ "why": why });
+        let service = &service;
+        async move { steer(service, uid, study, "accept", body).await.ok()["line"].clone() }
+    };
+    let accepted = async |why: &str| {
+        let of_it = format!("select count(*) from studies where mixed_accepted_why = '{why}'");
+        service.database.number(&of_it).await == 1
+    };
+    let first = accept(ALICE, "the input varies").await;
+    let second = accept(ADMIN, "as they say").await;
+    // Only the newest one is in force.
+    undo(&service, ALICE, &first).await.refused(409, "conflict");
+    assert!(accepted("as they say").await);
+    undo(&service, ALICE, &second).await.ok();
+    assert!(accepted("the input varies").await);
+    undo(&service, ALICE, &first).await.ok();
+    let of_any = "select count(*) from studies where mixed_accepted_at is not null";
+    assert_eq!(service.database.number(of_any).await, 0);
+    undo(&service, ALICE, &first).await.refused(409, "conflict");
+}
+
+#[tokio::test]
+async fn an_acceptance_of_a_version_that_kept_nothing_is_not_undone() {
+    let service = TestService::new().await;
+    let study = begun(&service, ALICE, APP).await;
+    steer(&service, ALICE, study, "accept", why()).await.ok();
+    service
+        .database
+        .execute(
+            "insert into audit (uid, action, study_id, detail, why)
+             select uid, action, study_id, '{}', why from audit where action = 'accept'",
+        )
+        .await;
+    let line = lines(&service, ALICE, "?limit=1").await[0]["audit_id"].clone();
+    let told = undo(&service, ALICE, &line).await.refused(409, "conflict");
+    assert!(told.contains("did not keep what was before"), "{told}");
 }
 
 #[tokio::test]

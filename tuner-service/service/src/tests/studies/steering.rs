@@ -98,7 +98,7 @@ async fn runs_that_are_in_flight_at_a_reset_stay_with_the_epoch_before() {
 }
 
 #[tokio::test]
-async fn every_change_asks_for_a_reason_and_changes_nothing_without() {
+async fn every_change_reads_its_reason_and_changes_nothing_with_a_bad_one() {
     let service = TestService::with(QUICK).await;
     let run = |_: &_| Course::completed(5.0);
     service.ran(ALICE, "app=ocean", run).await;
@@ -113,7 +113,7 @@ async fn every_change_asks_for_a_reason_and_changes_nothing_without() {
         ("objective", json!({ "objective": "marked" })),
         ("warm-start", json!({ "from": 1 })),
     ] {
-        for why in ["", "  ", "a\nb", "a\u{202e}b", &long] {
+        for why in ["a\nb", "a\u{202e}b", &long] {
             body["why"] = json!(why);
             let refused = steer(&service, ALICE, study_id, what, body.clone()).await;
             let refusal = refused.bad_request();
@@ -123,10 +123,6 @@ async fn every_change_asks_for_a_reason_and_changes_nothing_without() {
             );
             assert!(refusal.ends_with("--why \"...\""), "{what}: {refusal}");
         }
-        body.as_object_mut().unwrap().remove("why");
-        let path = format!("/v1/studies/{study_id}/{what}");
-        let refused = service.user(ALICE).post(&path, &body).await;
-        assert!(refused.bad_request().contains("why"), "{what}");
         body["why"] = json!("x");
         body["colour"] = json!("red");
         let refused = steer(&service, ALICE, study_id, what, body).await;
