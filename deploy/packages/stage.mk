@@ -35,10 +35,10 @@ units:
 
 texts:
 	$(INSTALL) -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/fish/vendor_completions.d $(DESTDIR)$(ZSH)
-	$(PROGRAMS)/io-autotune man $(SHARE)/man/man1 >/dev/null
-	$(PROGRAMS)/io-autotune completion bash > $(SHARE)/bash-completion/completions/io-autotune
-	$(PROGRAMS)/io-autotune completion fish > $(SHARE)/fish/vendor_completions.d/io-autotune.fish
-	$(PROGRAMS)/io-autotune completion zsh > $(DESTDIR)$(ZSH)/_io-autotune
+	$(PROGRAMS)/io-autotune admin man $(SHARE)/man/man1 >/dev/null
+	$(PROGRAMS)/io-autotune admin completion bash > $(SHARE)/bash-completion/completions/io-autotune
+	$(PROGRAMS)/io-autotune admin completion fish > $(SHARE)/fish/vendor_completions.d/io-autotune.fish
+	$(PROGRAMS)/io-autotune admin completion zsh > $(DESTDIR)$(ZSH)/_io-autotune
 	$(INSTALL) -d $(SHARE)/man/man8
 	help2man --no-info --section=8 --name='the tuner service of io-autotune' --output=$(SHARE)/man/man8/io-autotuned.8 $(PROGRAMS)/io-autotuned
 	chmod 644 $(SHARE)/man/man?/* $(SHARE)/bash-completion/completions/* $(SHARE)/fish/vendor_completions.d/* $(DESTDIR)$(ZSH)/*

@@ -160,7 +160,7 @@ def test_the_catalogue_changes_without_a_restart(site: Site) -> None:
         job = site.sbatch("echo $SMALL_DEPTH; srun -n1 printenv SMALL_DEPTH", asked(app, option))
         run = site.counted(job)
         assert lines(site.output(job)) == ["4", "4"]
-        site.ask(ALICE, "unpin", app, "--why", "a test asks for it")
+        site.ask(ALICE, "pin", app, "--end", "--why", "a test asks for it")
 
         # A bad file changes nothing for jobs, and an admin is told of it.
         file.write_text(SMALL.replace("{depth}", "{deep}"), encoding="utf-8")

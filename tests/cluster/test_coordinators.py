@@ -135,9 +135,9 @@ def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: 
     # An order about one study, which is then the owner's; about all of a member's it is refused.
     number = str(site.study(ALICES, BOB)["study_id"])
     site.ask(BOB, "freeze", number, "--why", "production")
-    assert [one["why"] for one in site.ask(BOB, "orders")] == ["production"]
+    assert [one["why"] for one in site.ask(BOB, "audit", "orders")] == ["production"]
     assert site.study(ALICES, ALICE)["ordered"] == "frozen"
-    site.ask(ALICE, "resume", number, "--why", "not now")
+    site.ask(ALICE, "freeze", number, "--end", "--why", "not now")
     assert site.study(ALICES, BOB)["ordered"] is None
     site.ask(BOB, "freeze", number, "--why", "production again")
     (line, *_) = site.ask(ALICE, "audit", "--study", number)

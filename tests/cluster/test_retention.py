@@ -52,15 +52,18 @@ def test_old_runs_go_and_a_study_answers_the_same(site: Site) -> None:
     app = "kept"
     of_two_epochs(site, app)
     before = answers(site, app)
-    would = site.ask(ROOT, "retention", "--older-than", "30", "--dry-run")
+    removal = ("admin", "retention", "--older-than", "30")
+    would = site.ask(ROOT, *removal, "--dry-run")
     assert (would["runs"], would["trimmed"]) == (2, 3), would
     assert len(site.history(app)) == 5, "a dry run changes nothing"
-    removed = site.ask(ROOT, "retention", "--older-than", "30", "--yes", "--why", "a full disk")
+    removed = site.ask(
+        ROOT, "admin", "retention", "--older-than", "30", "--yes", "--why", "a full disk"
+    )
     assert {key: removed[key] for key in would} == {key: would[key] for key in would}
     assert answers(site, app) == before
     assert [run["epoch"] for run in site.history(app)] == [2, 2, 2]
 
     # It goes on, and what it adds up is right.
-    site.ask(ALICE, "unpin", app, "--why", "go on")
+    site.ask(ALICE, "pin", app, "--end", "--why", "go on")
     assert site.run("true", asked(app))["state"] == "counted"
     assert site.study(app)["counted"] == 4

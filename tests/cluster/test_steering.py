@@ -17,7 +17,7 @@ def test_pin_and_unpin_reach_the_next_job(site: Site) -> None:
     assert run["differs"] == {"cb_nodes": 4, "romio_cb_read": "disable"}
     assert hints(site.output(job)) == {"cb_nodes": "4", "romio_cb_read": "disable"}
 
-    site.ask(ALICE, "unpin", app, "--why", "enough of it")
+    site.ask(ALICE, "pin", app, "--end", "--why", "enough of it")
     job = site.sbatch(show, asked(app))
     assert site.judged(job)["role"] == "baseline", "the study goes on where it was"
     assert site.output(job) == "", "the default writes no hints"

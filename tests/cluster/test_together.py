@@ -77,7 +77,7 @@ def test_both_are_in_force_in_the_job_and_undone_after_it(site: Site, before: li
     for written in (TOGETHER, "page-cache+romio"):
         studies = site.ask(ALICE, "status", app, "--accelerator", written)
         assert [one["study_id"] for one in studies] == [study["study_id"]]
-    site.ask(ALICE, "unpin", app, "--why", "a test asks for it")
+    site.ask(ALICE, "pin", app, "--end", "--why", "a test asks for it")
     reset = site.ask(ALICE, "reset", app, "--why", "a test asks for it")
     assert (reset["accelerator"], reset["epoch"]) == ("page-cache+romio", 2)
 
@@ -173,7 +173,7 @@ def test_each_file_of_two_may_change_and_go(site: Site) -> None:
         job = site.sbatch("echo $FIRST_SIZE $SECOND_SIZE", asked(app, spec))
         assert site.judged(job)["state"] == "counted"
         assert lines(site.output(job)) == ["2 4"]
-        site.ask(ALICE, "unpin", app, "--why", "a test asks for it")
+        site.ask(ALICE, "pin", app, "--end", "--why", "a test asks for it")
 
         # A change of either opens a new epoch, which takes the runs that still fit.
         paths[1].write_text(SECOND.replace("[1, 2, 4]", "[1, 2]"), encoding="utf-8")

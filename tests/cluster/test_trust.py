@@ -37,7 +37,7 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
         ["explain", job_id],
         ["pin", app, "cb_nodes=2", "--why", "mischief"],
         ["pin", study, "cb_nodes=2", "--why", "mischief"],
-        ["unpin", study, "--why", "mischief"],
+        ["pin", study, "--end", "--why", "mischief"],
         ["reset", study, "--why", "mischief"],
     ):
         done = site.tuner(BOB, *attempt)

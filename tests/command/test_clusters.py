@@ -82,14 +82,14 @@ def test_what_is_ordered_for_one_cluster_holds_there_and_is_ended_there(
 def test_a_file_has_the_studies_of_one_cluster(
     pair: Service, runs: list[Json], shared: Path
 ) -> None:
-    done = pair.tuner(ALICE, "export", "twin")
+    done = pair.tuner(ALICE, "transfer", "export", "twin")
     assert (done.returncode, done.stdout) == (2, ""), done
     assert "a file has the studies of one cluster: name it, of alpha, beta" in done.stderr
-    text = pair.tuner(ROOT, "export", "twin", "-M", "beta").stdout
+    text = pair.tuner(ROOT, "transfer", "export", "twin", "-M", "beta").stdout
     text = text.replace(f'"job_id":{JOB}', f'"job_id":9{JOB}').replace('"twin"', '"imported"')
     file = shared / "imported.jsonl"
     file.write_text(text, encoding="utf-8")
-    argv = ("import", str(file), "--why", "a merger")
+    argv = ("transfer", "import", str(file), "--why", "a merger")
     for named, said in (((), "`--cluster NAME`"), (("-M", "gamma"), 'no cluster "gamma"')):
         done = pair.tuner(ROOT, *argv, *named)
         assert (done.returncode, said in done.stderr) == (4, True), done

@@ -131,7 +131,7 @@ def test_an_empty_list_says_what_to_do_and_one_that_is_elsewhere_says_so(served:
         done = served.tuner(nobody, command)
         assert (done.returncode, done.stderr) == (0, ""), done
         assert "--io-autotune" in done.stdout, done.stdout
-    assert served.tuner(nobody, "orders").stdout == "nothing is ordered\n"
+    assert served.tuner(nobody, "audit", "orders").stdout == "nothing is ordered\n"
     assert served.tuner(nobody, "audit").stdout == "nobody has changed anything\n"
     served.run(CAROL, "of-today")
     done = served.tuner(CAROL, "history", "of-today", "--endtime", "now-1days")

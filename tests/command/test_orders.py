@@ -62,7 +62,7 @@ def test_who_may_end_an_order_of_everyones_is_given_the_command_and_who_may_not_
     finally:
         shown = run_at_terminal(served, ROOT, end, types="y\n")
     assert shown.status == 0, shown.text
-    assert served.ask(BOB, "orders") == []
+    assert served.ask(BOB, "audit", "orders") == []
 
 
 def test_a_run_tells_by_which_order_it_was_and_when_that_is_over(served: Service) -> None:
@@ -91,7 +91,7 @@ def test_a_run_tells_by_whose_pin_it_was_and_when_that_is_over(served: Service) 
     pinned = f"pinned       pin {' '.join(values)} of study {number}, by {ALICE} since"
     assert pinned in said, said
     (end,) = commands(said, "to end it")
-    assert end == f'io-autotune unpin {number} --why "..."'
+    assert end == f'io-autotune pin study:{number} --end --why "..."'
     assert served.paste(ALICE, end).returncode == 0
     assert "it is over" in served.tuner(ALICE, "explain", str(run["job_id"])).stdout
 
@@ -104,6 +104,7 @@ def test_what_a_change_says_takes_it_back_takes_it_back(served: Service) -> None
         (("off", app), "off"),
         (("freeze", app), "freeze"),
         (("objective", app, "marked"), "objective"),
+        (("accept", app), "accept"),
         (("reset", app), "reset"),
     ):
         done = served.tuner(ALICE, *change, "--why", "a test")
@@ -131,25 +132,6 @@ def test_the_audit_is_read_by_programs_and_has_until_when(served: Service) -> No
     header, line, *_ = served.tuner(ALICE, *audit, "--csv").stdout.splitlines()
     assert header == "Line,Time,By,Action,Of,What,Until,Undone,Why"
     assert line.split(",")[2:4] == [ALICE, "freeze"]
-
-
-def test_a_number_is_a_studys_and_an_application_of_that_name_is_reached_by_its_option(
-    served: Service,
-) -> None:
-    number = str(served.run(ALICE, "of-a-number")["study_id"])
-    served.run(ALICE, number)
-    (named,) = served.ask(ALICE, "status", number)
-    assert named["application"] == number
-    off = served.ask(ALICE, "off", number, "--why", "of the study")
-    assert [str(one["study_id"]) for one in off["studies"]] == [number]
-    assert served.study("of-a-number")["ordered"] == "off"
-    assert served.study(number)["ordered"] is None
-    off = served.ask(ALICE, "off", "--application", number, "--why", "of the application")
-    assert [one["application"] for one in off["studies"]] == [number]
-    # What says how to end it keeps them apart as well.
-    served.paste(ALICE, ending(served, ALICE, number))
-    assert served.study(number)["ordered"] is None
-    assert served.study("of-a-number")["ordered"] == "off"
 
 
 def test_a_change_that_is_tried_changes_nothing_and_says_what_it_would(served: Service) -> None:

@@ -73,7 +73,7 @@ def test_an_epoch_says_what_it_began_with(served: Service) -> None:
         served.run(ALICE, "warm-source")
     number = str(served.study("warm-source")["study_id"])
     app = "warm-target"
-    warm = ("warm-start", app, "--from")
+    warm = ("transfer", "warm-start", app, "--from")
     before = served.tuner(ALICE, *warm, number)
     assert (before.returncode, "begins with its first run" in before.stderr) == (4, True)
     served.run(ALICE, app)

@@ -27,14 +27,22 @@ from command.service import ALICE, BOB, CAROL, ROOT, Service, service
         (("show", "nothing-here"), 4, 'application "nothing-here" has no study'),
         (("show", "wrongly-aksed"), 4, "(there is wrongly-asked); `io-autotune status` lists them"),
         (("history", "wrongly-aksed"), 4, "(there is wrongly-asked)"),
-        (("export", "987654321"), 4, "no study 987654321"),
+        (("transfer", "export", "987654321"), 4, "no study 987654321"),
         (("status", "--study", "987654321"), 4, "no study 987654321"),
         (("explain", "987654321"), 4, "there is no run of a job 987654321"),
         (("undo", "987654321", "--why", "x"), 4, "there is no line"),
-        (("warm-start", "nothing-here", "--from", "wrongly-asked"), 4, "begins with its first run"),
+        (
+            ("transfer", "warm-start", "nothing-here", "--from", "wrongly-asked"),
+            4,
+            "begins with its first run",
+        ),
         (("pin", "wrongly-asked", "cb_nodes=3", "--why", "x"), 4, "automatic"),
         (("pin", "wrongly-asked", "cb_moods=1", "--why", "x"), 4, "cb_nodes"),
-        (("on", "wrongly-asked"), 4, "nothing of this scope is off: application wrongly-asked"),
+        (
+            ("off", "wrongly-asked", "--end"),
+            4,
+            "nothing of this scope is off: application wrongly-asked",
+        ),
         (("accelerators", "show", "romoi"), 4, "romoi"),
         (("accelerators", "check", "/nowhere.toml"), 1, "/nowhere.toml: "),
         (("rules", "check", "--file", "/nowhere.toml", "x"), 1, "/nowhere.toml: "),
@@ -59,7 +67,7 @@ def test_what_is_anothers_is_not_there(served: Service) -> None:
     for command, told in (
         (("show", number), "there is no study"),
         (("explain", str(run["job_id"])), "there is no run of a job"),
-        (("export", number), "no study"),
+        (("transfer", "export", number), "no study"),
         (("pin", number, "cb_nodes=2", "--why", "mischief"), "no study"),
         (("status", "hidden"), "no study"),
         (("compare", str(run["job_id"]), str(run["job_id"])), "there is no run of a job"),
@@ -75,9 +83,9 @@ def test_several_studies_of_a_name_are_told_with_their_numbers(served: Service) 
     app = "of-two-users"
     numbers = [served.run(user, app)["study_id"] for user in (ALICE, BOB)]
     done = served.tuner(ROOT, "show", app)
-    listed = ", ".join(map(str, numbers))
+    listed = ", ".join(f"study:{number}" for number in numbers)
     assert (done.returncode, done.stdout) == (4, "")
-    assert f"name one by its number, {listed} (`io-autotune status {app}` tells" in done.stderr
+    assert f"name one of {listed} (`io-autotune status app:{app}` tells" in done.stderr
     for number in numbers:
         assert served.tuner(ROOT, "show", str(number)).returncode == 0
     assert served.tuner(ALICE, "show", app).returncode == 0
@@ -98,7 +106,11 @@ def test_a_service_that_cannot_be_asked_is_not_one_that_refuses(
         done = served.tuner(ALICE, "--config", str(config), "status")
         assert (done.returncode, done.stdout, told in done.stderr) == (3, "", True), done
         # What needs no service goes without.
-        for command in (("mark", "begin"), ("completion", "bash"), ("history", "--helpformat")):
+        for command in (
+            ("mark", "begin"),
+            ("admin", "completion", "bash"),
+            ("history", "--helpformat"),
+        ):
             assert served.tuner(ALICE, "--config", str(config), *command).returncode == 0
     second = shared / "second.toml"
     (first, *_) = re.findall(r"unix:([^\"]*)", served.client_toml.read_text(encoding="utf-8"))
@@ -143,7 +155,7 @@ def test_a_quota_that_is_used_up_is_told_with_when_to_ask_again(where: Place) ->
 
 def test_a_pager_that_is_closed_early_is_no_failure(served: Service) -> None:
     served.run(ALICE, "paged-out")
-    for command in ("status", "history --csv", "export paged-out", "explain --help"):
+    for command in ("status", "history --csv", "transfer export paged-out", "explain --help"):
         script = f"set -o pipefail; io-autotune {command} | true"
         done = served.run_as(ALICE, ["bash", "-c", script])
         assert (done.returncode, done.stderr.replace("io-autotune: exported 1 study\n", "")) == (
@@ -155,14 +167,14 @@ def test_a_pager_that_is_closed_early_is_no_failure(served: Service) -> None:
 def test_output_that_is_lost_is_a_failure(served: Service) -> None:
     job = served.run(ALICE, "lost")["job_id"]
     explain = f"explain {job} --replay --json"
-    for command in ("status", "history --csv", explain, "export lost", "audit -P"):
+    for command in ("status", "history --csv", explain, "transfer export lost", "audit -P"):
         done = served.run_as(ALICE, ["bash", "-c", f"io-autotune {command} > /dev/full"])
         assert (done.returncode, "No space left on device" in done.stderr) == (1, True), command
     # Where even that cannot be said, the status is what it is.
     for command, status in (
         ("status >/dev/full", 1),
         ("show nothing-here", 4),
-        ("export lost >/dev/null", 0),
+        ("transfer export lost >/dev/null", 0),
     ):
         done = served.run_as(ALICE, ["bash", "-c", f"io-autotune {command} 2>/dev/full"])
         assert done.returncode == status, command
@@ -170,17 +182,19 @@ def test_output_that_is_lost_is_a_failure(served: Service) -> None:
 
 def test_every_example_of_the_help_is_a_command_line_that_is_read(served: Service) -> None:
     text = served.tuner(CAROL, "--help").stdout
-    commands = re.findall(r"^  ([a-z-]+)  +[A-Z]", text.partition("Commands:")[2], re.M)
+    commands = re.findall(r"^  ([a-z-]+)  +[A-Z]", text.partition("Options:")[0], re.M)
     assert {"status", "history", "doctor", "simulate"} <= set(commands)
     examples: set[str] = set()
     for command in commands:
         text += served.tuner(CAROL, command, "--help").stdout
     joined = text.replace("\\\n", " ")
-    for line in re.findall(r"^ +io-autotune ([a-z].*)$", joined, re.M):
+    for line in re.findall(r"^ +io-autotune ([a-z][^<\n]*)$", joined, re.M):
         examples.add(re.split(r"  +[a-zA-Z]|\s+>", line)[0])
     assert len(examples) > 60, examples
     # Nobody is asked, nothing is made: what is tried is whether the words are understood.
-    tried = (one for one in sorted(examples) if not re.match(r"doctor|man |optimize|report", one))
+    tried = (
+        one for one in sorted(examples) if not re.match(r"doctor|admin man |optimize|report", one)
+    )
     for example in tried:
         line = f"cd /; io-autotune --config /nowhere {example} </dev/null"
         done = served.paste(CAROL, line)

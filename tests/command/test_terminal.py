@@ -94,7 +94,7 @@ def test_a_reason_of_an_earlier_release_is_shown_as_questions(served: Service) -
     assert "fine \\u202egnp.exe\\u200b" in json_text
     assert json_text.isascii()
     # A file of studies is for another service, and may be looked at before.
-    exported = served.tuner(ALICE, "export", app).stdout
+    exported = served.tuner(ALICE, "transfer", "export", app).stdout
     assert "\u202e" not in exported
     assert "\x1b" not in exported
 

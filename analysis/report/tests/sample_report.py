@@ -426,15 +426,15 @@ _FINDINGS: list[tuple[str, int, str, str]] = [
         "already_best",
         5,
         "After 388 runs no parametrization is quicker than the default by more than 2 %.",
-        'Nothing: stopping here is a result. `io-autotune pin 6 --why "best"` ends controls too.',
+        'Nothing: stopping here is a result. `io-autotune pin study:6 --why "best"` ends them too.',
     ),
     (
         "regression",
         3,
         "Tuned runs take 7.0 % more time than control runs since 9 November (2.9 to 11.1 % more).",
         (
-            '`io-autotune reset 4 --why "slower since 9 November"` starts afresh; until then '
-            "`io-autotune pin 4` with the default's values."
+            '`io-autotune reset study:4 --why "slower since 9 November"` starts afresh; until then '
+            "`io-autotune pin study:4` with the default's values."
         ),
     ),
     (
@@ -447,7 +447,7 @@ _FINDINGS: list[tuple[str, int, str, str]] = [
         "mixed",
         6,
         "The default's runs gather around two times, 1,020 s and 1,910 s: different work.",
-        "Give each work its own `--io-autotune=app=NAME`, or `io-autotune accept 7` if it is one.",
+        "Give each its own `--io-autotune=app=NAME`, or `io-autotune accept study:7` if it is one.",
     ),
     (
         "quarantine",
@@ -459,7 +459,7 @@ _FINDINGS: list[tuple[str, int, str, str]] = [
         "waste",
         4,
         "Exploring has cost 31 node-hours and found nothing in 50 runs.",
-        '`io-autotune pin 5 --why "no gain in 50 runs"` stops it.',
+        '`io-autotune pin study:5 --why "no gain in 50 runs"` stops it.',
     ),
     (
         "quiet",

@@ -284,7 +284,7 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
     runs = frame(settled(30, 1.0, noise(3, 0.1)))
     said = listed(
         runs,
-        Found("mixed", "The runs differ.", "`io-autotune accept 12`."),
+        Found("mixed", "The runs differ.", "`io-autotune accept study:12`."),
         Found("quarantine", "3 of 3 runs failed", "Look at them.", {"b": 2, "a": "x"}),
         Found("drift", "It changed.", "Nothing."),
         Found("ineffective", "a has no effect here.", "Leave it out."),
@@ -307,7 +307,7 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
     ]
     assert (said["mixed"].what, said["mixed"].do) == (
         "The runs differ.",
-        "`io-autotune accept 12`.",
+        "`io-autotune accept study:12`.",
     )
     assert said["quarantine"].what == '{"a":"x","b":2}: 3 of 3 runs failed'
 

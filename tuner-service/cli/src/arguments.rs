@@ -1,19 +1,20 @@
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
 use io_autotune_model::NotCountedBecause;
-use io_autotune_protocol::{OrderScope, ReportFileName, RunState, is_name};
+use io_autotune_protocol::{OrderScope, ReportFileName, RunState};
 use io_autotune_simulation::MethodSpec;
 use io_autotune_simulation::metrics::weight;
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 use crate::format::Wanted;
+use crate::moment;
 use crate::people::uid_of;
-use crate::screen::moment;
+use crate::words::{self, Job, Named, Target, Thing};
 
 const SIMULATE: &str = "\
 Examples:
@@ -29,40 +30,50 @@ const EXAMPLES: &str = "\
 Examples:
   io-autotune status                          all my studies
   io-autotune status ocean                    one application's, in full
-  io-autotune history ocean --limit 20        its newest runs
+  io-autotune history ocean -S yesterday      its runs since then
   io-autotune show ocean                      its space, its best, how it converged
-  io-autotune compare 4711 4712               two jobs side by side
-  io-autotune off ocean --why \"a deadline\"   measure its jobs, apply nothing; on turns it on
   io-autotune explain 4711                    why job 4711 got what it got
-  io-autotune explain 4711 --replay           would it get the same again?
+  io-autotune explain 4711_3                  task 3 of an array, as squeue has it
   io-autotune explain 4711 -M beta            of several clusters, beta's
-  io-autotune pin ocean --why \"good enough\"   from now on what is recommended now
-  io-autotune pin 12 cb_nodes=2 --why test    study 12, these values, the others at their default
-  io-autotune unpin ocean --why \"new input\"
+  io-autotune compare 4711 4712               two jobs side by side
+  io-autotune off ocean --until now+7days     measure its jobs, apply nothing
+  io-autotune off ocean --end                 tune them again
+  io-autotune pin ocean                       from now on what is recommended now
+  io-autotune pin study:12 cb_nodes=2         these values, the others at their default
+  io-autotune pin ocean --end                 go on with the search
+  io-autotune undo 17                         take line 17 of the audit back
   io-autotune reset ocean --why \"new file system\"
-  io-autotune accept ocean                    its runs differ, and are one application's all the same
-  io-autotune warm-start climate --from ocean
+  io-autotune transfer warm-start climate --from ocean
                                               begin with what ocean has learnt
-  io-autotune simulate --table a.json --method default
-                                              what would a method do with these measurements?
   io-autotune report --latest                 what tuning has gained the site
   io-autotune report --mine --output me.html  a page of my studies
-  io-autotune accelerators list               what can be tuned here
-  io-autotune rules check ocean.sh            which application is this job's name?
-  io-autotune doctor                          is everything well, as seen from this host?
-  io-autotune optimize --space a.json --budget 50 --seed 1    tune anything, outside Slurm
-
-  io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
   io-autotune audit                           who changed what, when and why
-  io-autotune undo 17 --why \"a mistake\"      takes line 17 of the audit back
-  io-autotune export --all > studies.jsonl    for import into another service
+  io-autotune rules check ocean.sh            which application is this job's name?
+  io-autotune optimize --space a.json --budget 50 --seed 1
+  io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
+  io-autotune transfer export --all > studies.jsonl
+  io-autotune admin retention --dry-run       what old runs would be removed?
 
-Users see and steer their own studies, operators see everyone's, admins steer them.
+A study is named by its application or its number: ocean, app:ocean, study:12. A job as squeue and sacct
+write it: 4711, 4711_3, 4711+0, 4711.batch, job:4711. A number alone is a study's where a command is about
+studies and a job's where it is about jobs; where it could be two things nothing is done, and both are told.
+
+Users see and steer their own studies, operators see everyone's, admins steer them. --why is needed for
+changes that are about more than one's own studies.
 
 Exit status: 0 done; 1 no (a check failed, a replay differs, a file is refused); 2 the command line is wrong, or a
 change of many studies lacks --yes; 3 the service cannot be asked; 4 the service refuses, or there is no such thing.
 
 Times are local. Programs read --json (docs/openapi.json describes it), --csv or --parsable2.";
+
+const STUDIES: &str = "An application, or a study: ocean, app:ocean, study:12. 12 alone is study 12, or the \
+     application called 12 if there is no such study";
+
+const ONE_STUDY: &str = "A study: study:12, or an application that has one study (ocean, app:ocean). 12 alone is \
+     study 12, or the application called 12 if there is no such study";
+
+const JOB: &str = "A job, never a study: 4711, job:4711, or as squeue and sacct write it: 4711_3 (a task of an array), \
+     4711+0, 4711.batch";
 
 const REPORT: &str = "\
 Examples:
@@ -146,13 +157,13 @@ pub(crate) struct ListOutput {
     pub(crate) csv: bool,
 }
 
-/// Which studies are wanted, or those of which the runs are. `None`: any.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct StudiesOf {
-    /// Only this application's.
-    pub(crate) application: Option<String>,
-    /// Only this study's.
-    #[arg(long)]
+/// Which studies are asked for, or those of which the runs are.
+#[derive(Debug, Args)]
+pub(crate) struct StudiesAsked {
+    #[arg(value_name = "STUDY", help = STUDIES)]
+    pub(crate) target: Option<Target>,
+    /// Only this study's: 12.
+    #[arg(long, value_parser = words::study)]
     pub(crate) study: Option<i64>,
     /// Only this accelerator's.
     #[arg(long)]
@@ -165,12 +176,22 @@ pub(crate) struct StudiesOf {
     pub(crate) account: Option<String>,
 }
 
+/// Which studies are wanted, or those of which the runs are. `None`: any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StudiesOf {
+    pub(crate) application: Option<String>,
+    pub(crate) study: Option<i64>,
+    pub(crate) accelerator: Option<String>,
+    pub(crate) user: Option<u32>,
+    pub(crate) account: Option<String>,
+}
+
 impl StudiesOf {
-    /// What a target names.
-    pub(crate) fn target(target: &Target) -> Self {
-        let (study, application) = match target {
-            Target::Study(study) => (Some(*study), None),
-            Target::Application(name) => (None, Some(name.clone())),
+    /// Those that a word names.
+    pub(crate) fn named(named: &Named) -> Self {
+        let (study, application) = match named {
+            Named::Study(study) => (Some(*study), None),
+            Named::Application(name) => (None, Some(name.clone())),
         };
         Self {
             study,
@@ -187,7 +208,7 @@ pub(crate) struct ScopeOf {
     #[arg(long, value_parser = uid_of)]
     pub(crate) user: Option<u32>,
     /// All studies of this application.
-    #[arg(long)]
+    #[arg(long, value_parser = words::application)]
     pub(crate) application: Option<String>,
     /// All studies of this accelerator.
     #[arg(long)]
@@ -215,12 +236,19 @@ impl ScopeOf {
     }
 }
 
+/// The reason of a change, for the audit. Who may leave it out is the service's to say.
+#[derive(Debug, Args)]
+pub(crate) struct Reason {
+    /// Why, for the audit. Needed where a change is about more than your own studies.
+    #[arg(long)]
+    why: Option<String>,
+}
+
 /// Why and how studies are changed.
 #[derive(Debug, Args)]
 pub(crate) struct Change {
-    /// Why, for the audit table.
-    #[arg(long)]
-    pub(crate) why: String,
+    #[command(flatten)]
+    reason: Reason,
     /// Change nothing; list what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -231,91 +259,212 @@ pub(crate) struct Change {
     pub(crate) output: Output,
 }
 
-/// The reason of who gives none.
-fn unless_said(reason: &'static str) -> impl FnOnce(Arg) -> Arg {
-    move |why| why.required(false).default_value(reason)
+impl Reason {
+    /// As it is sent: nothing where none is given.
+    pub(crate) fn sent(&self) -> String {
+        self.why.clone().unwrap_or_default()
+    }
+
+    /// How this change is taken back again by its line of the audit. Who had to give a reason has to
+    /// give one for that too.
+    pub(crate) fn is_given(&self) -> bool {
+        self.why.is_some()
+    }
 }
 
-/// What is ordered.
+impl Change {
+    /// The reason as it is sent. What is only tried needs none.
+    pub(crate) fn why(&self) -> String {
+        match self.dry_run && !self.reason.is_given() {
+            true => "a dry run".to_owned(),
+            false => self.reason.sent(),
+        }
+    }
+
+    pub(crate) fn has_reason(&self) -> bool {
+        self.reason.is_given()
+    }
+}
+
+/// What is ordered, or no longer.
 #[derive(Debug, Args)]
 pub(crate) struct Order {
-    /// A study's number, or an application's name.
+    #[arg(value_name = "STUDY", help = STUDIES)]
     pub(crate) target: Option<Target>,
     #[command(flatten)]
-    pub(crate) scope: ScopeOf,
-    /// Until then.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub(crate) until: Option<Timestamp>,
-    #[command(flatten)]
-    pub(crate) change: Change,
+    pub(crate) how: Ordering,
 }
 
-/// What is no longer ordered.
+/// Of which studies something is ordered, for how long, or that it is over.
 #[derive(Debug, Args)]
-pub(crate) struct End {
-    /// A study's number, or an application's name.
-    pub(crate) target: Option<Target>,
+pub(crate) struct Ordering {
+    /// End what was ordered: tune as before.
+    #[arg(long, conflicts_with = "until")]
+    pub(crate) end: bool,
     #[command(flatten)]
     pub(crate) scope: ScopeOf,
+    /// Until then: 2026-12-24, 18:00, tomorrow, now+7days.
+    #[arg(long, value_name = "TIME", value_parser = moment::ahead)]
+    pub(crate) until: Option<Timestamp>,
     #[command(flatten)]
     pub(crate) change: Change,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Where studies stand, a line each: phase, gain with its interval, what is next, regret spent.
+    /// Where my studies stand: gain, what comes next, what it has cost
     #[command(
         after_help = "Examples:\n  io-autotune status\n  io-autotune status ocean    one study in full\n  io-autotune status --csv"
     )]
     Status {
         #[command(flatten)]
-        wanted: StudiesOf,
+        wanted: StudiesAsked,
         #[command(flatten)]
         output: ListOutput,
     },
-    /// Runs, a line each, as sacct lists jobs; oldest first.
+    /// Why a job got its values, how it ended, and whether it counts
     #[command(
-        after_help = "Examples:\n  io-autotune history ocean --starttime now-2days\n  io-autotune history --format JobID,Elapsed%10,Change%-40 --state counted\n  io-autotune history ocean --parsable2 --noheader --limit 1000"
-    )]
-    History(Box<History>),
-    /// A study: its space, its best, how it converged, what it has tested.
-    #[command(after_help = "Example:\n  io-autotune show ocean")]
-    Show {
-        /// A study's number, or the name of an application that has one study.
-        target: Target,
-        #[command(flatten)]
-        output: ListOutput,
-    },
-    /// Two jobs side by side, or two studies.
-    #[command(
-        after_help = "Examples:\n  io-autotune compare 4711 4712          two jobs\n  io-autotune compare ocean climate      two applications that have one study each\n  io-autotune compare --studies 3 12     two studies by number"
-    )]
-    Compare {
-        /// A job's id, or an application's name.
-        a: String,
-        /// Another.
-        b: String,
-        /// Numbers are studies'.
-        #[arg(long)]
-        studies: bool,
-        #[command(flatten)]
-        output: ListOutput,
-    },
-    /// Why a job got its parametrization, what was applied, how it ended, and whether it counts.
-    #[command(
-        after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same, or not told yet"
+        after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711_3           task 3 of an array\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same, or not told yet"
     )]
     Explain {
-        /// Slurm's job id.
-        #[arg(value_parser = job_id)]
-        job_id: u32,
+        #[arg(value_name = "JOB", help = JOB)]
+        job: Job,
         /// Have the suggestion computed again from its stored inputs, and compare.
         #[arg(long)]
         replay: bool,
         #[command(flatten)]
         output: Output,
     },
-    /// In a job: an I/O phase begins or ends. It is written to a local file; nothing waits.
+    /// What tuning has gained the site; --mine: a page of my studies
+    #[command(after_help = REPORT)]
+    Report(Box<Report>),
+    /// Fix the values of an application's jobs (--end: tune again)
+    ///
+    /// Every later run of the study, or of all studies of a scope, gets the same parametrization.
+    #[command(
+        after_help = "Examples:\n  io-autotune pin ocean                                 what is recommended now\n  io-autotune pin study:12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\"\n  io-autotune pin ocean default --until now+2days --why \"a deadline\"\n  io-autotune pin default --accelerator romio --why \"a bug\" --dry-run\n  io-autotune pin ocean --end                           go on with the search"
+    )]
+    Pin {
+        /// A study or an application (ocean, app:ocean, study:12) unless a scope says it; then best (if
+        /// left out), default, or name=value: parameters left out keep the default. The best of a scope
+        /// is each study's best known, as by freeze. 12 alone is study 12, or the application called 12
+        /// if there is no such study.
+        #[arg(value_name = "STUDY|best|default|NAME=VALUE")]
+        words: Vec<String>,
+        #[command(flatten)]
+        how: Ordering,
+    },
+    /// Let an application run untuned, but measured (--end: tune again)
+    #[command(
+        after_help = "Examples:\n  io-autotune off ocean --why \"a deadline\" --until now+7days\n  io-autotune off ocean --end"
+    )]
+    Off(Order),
+    /// Start an application's tuning afresh, in a new epoch
+    ///
+    /// Its pin is removed. Its history is kept: undo goes on with it, and the gain is proved anew.
+    #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
+    Reset {
+        #[arg(value_name = "STUDY", help = ONE_STUDY)]
+        target: Target,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Take a change back, by its line of the audit
+    ///
+    /// A pin, a reset, a warm start, another objective, an acceptance, a freeze or an off, or what
+    /// ended one, is undone while nothing later has changed it.
+    #[command(after_help = "Example:\n  io-autotune undo 17 --why \"it was another study\"")]
+    Undo {
+        /// The line's number in `io-autotune audit`.
+        line: i64,
+        #[command(flatten)]
+        reason: Reason,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Runs, one a line, as sacct lists jobs: times, values, what counts
+    #[command(
+        after_help = "Examples:\n  io-autotune history ocean --starttime yesterday\n  io-autotune history --format JobID,Elapsed%10,Change%-40 --state counted\n  io-autotune history ocean --parsable2 --noheader --limit 1000"
+    )]
+    History(Box<History>),
+    /// A study: its space, its best, how it converged, what it tested
+    #[command(after_help = "Examples:\n  io-autotune show ocean\n  io-autotune show study:12")]
+    Show {
+        #[arg(value_name = "STUDY", help = ONE_STUDY)]
+        target: Target,
+        #[command(flatten)]
+        output: ListOutput,
+    },
+    /// Two jobs side by side, or two studies
+    #[command(
+        after_help = "Examples:\n  io-autotune compare 4711 4712            two jobs\n  io-autotune compare ocean climate        two applications that have one study each\n  io-autotune compare study:3 study:12     two studies by number"
+    )]
+    Compare {
+        /// A job (4711, 4711_3, job:4711), or a study (ocean, app:ocean, study:12). What could be both
+        /// is refused.
+        a: Thing,
+        /// Another.
+        b: Thing,
+        /// Numbers are studies'.
+        #[arg(long)]
+        studies: bool,
+        #[command(flatten)]
+        output: ListOutput,
+    },
+    /// Try out nothing new: run the best known (--end: explore again)
+    #[command(
+        after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run\n  io-autotune freeze ocean --end"
+    )]
+    Freeze(Order),
+    /// What a study makes small or large; in a job, a measure of its own
+    ///
+    /// A change holds from now on, in a new epoch.
+    #[command(
+        after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean mpi-io --why \"I/O is a tenth of it\"     with the profiling library: docs/accelerators.md\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
+    )]
+    Objective {
+        /// A study (study:12, or an application that has one study), and elapsed, marked or a NAME; in a
+        /// job NAME=VALUE, a positive number (2^-63 to 2^63).
+        #[arg(value_name = "STUDY OBJECTIVE|NAME=VALUE", required = true)]
+        words: Vec<String>,
+        /// More is better.
+        #[arg(long)]
+        maximise: bool,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Tune a study though its runs look like different work
+    ///
+    /// Such a study is only observed, until somebody says that its runs are one application's.
+    #[command(
+        after_help = "Example:\n  io-autotune accept ocean --why \"the input varies from run to run\""
+    )]
+    Accept {
+        #[arg(value_name = "STUDY", help = ONE_STUDY)]
+        target: Target,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Who changed what, when and why; `audit orders`: what is in force
+    #[command(
+        after_help = "Examples:\n  io-autotune audit --study 12 --by root\n  io-autotune audit --format Line,Action,Why --parsable2\n  io-autotune audit orders    what is off, frozen or pinned, of more than one study"
+    )]
+    Audit(Box<Audit>),
+    /// Histories out of a service, into another, or for another study
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  io-autotune transfer export --all --output studies.jsonl\n  io-autotune transfer import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune transfer warm-start climate --from ocean"
+    )]
+    Transfer(Transfer),
+    /// What can be tuned here, and whether a catalogue file is right
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators show romio+page-cache    can they be tuned together?\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
+    )]
+    Accelerators(Accelerators),
+    /// In a job script: an I/O phase begins or ends
+    ///
+    /// It is written to a local file; nothing waits.
     #[command(
         after_help = "Example, in a job script:\n  io-autotune mark begin\n  srun ./write-checkpoint\n  io-autotune mark end\n\nThe seconds in which a phase was open are the run's marked_seconds. Outside a job that is tuned or\nobserved it says so on stderr. The exit status is 0 whatever happens."
     )]
@@ -324,193 +473,7 @@ pub(crate) enum Command {
         #[arg(value_name = "begin|end")]
         what: String,
     },
-    /// What a study makes small or large from now on, in a new epoch; or in a job, a measure of its own.
-    #[command(
-        after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean mpi-io --why \"I/O is a tenth of it\"     with the profiling library: docs/accelerators.md\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
-    )]
-    #[command(mut_arg("why", unless_said("no reason was given")))]
-    Objective {
-        /// A study's number, or the name of an application that has one study, and elapsed, marked or a
-        /// NAME; in a job NAME=VALUE, a positive number (2^-63 to 2^63).
-        #[arg(value_name = "TARGET OBJECTIVE|NAME=VALUE", required = true)]
-        words: Vec<String>,
-        /// More is better.
-        #[arg(long)]
-        maximise: bool,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// Measure the jobs of an application, and apply nothing.
-    #[command(
-        after_help = "Example:\n  io-autotune off ocean --why \"a deadline\" --until now+7days"
-    )]
-    #[command(mut_arg("why", unless_said("no reason was given")))]
-    Off(Order),
-    /// Tune again what was turned off.
-    #[command(after_help = "Example:\n  io-autotune on ocean")]
-    #[command(mut_arg("why", unless_said("no reason was given")))]
-    On(End),
-    /// Give every later run of a study, or of all studies of a scope, the same parametrization.
-    #[command(
-        after_help = "Examples:\n  io-autotune pin ocean --why \"good enough\"            what is recommended now\n  io-autotune pin 12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\"\n  io-autotune pin ocean default --until now+2days --why \"a deadline\"\n  io-autotune pin default --accelerator romio --why \"a bug\" --dry-run"
-    )]
-    Pin {
-        /// A study's number or an application's name, unless a scope says it; then best (if left out),
-        /// default, or name=value: parameters left out keep the default. The best of a scope is each
-        /// study's best known, as by freeze.
-        #[arg(value_name = "TARGET|best|default|NAME=VALUE")]
-        words: Vec<String>,
-        #[command(flatten)]
-        scope: ScopeOf,
-        /// Until then.
-        #[arg(long, value_name = "TIME", value_parser = moment)]
-        until: Option<Timestamp>,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// Let a pinned study, or the studies of a pinned scope, go on.
-    #[command(
-        after_help = "Examples:\n  io-autotune unpin ocean --why \"new input\"\n  io-autotune unpin --accelerator romio --why \"the bug is gone\""
-    )]
-    #[command(mut_arg("target", |target| target.help(
-        "A study's number, or the name of an application that has one study"
-    )))]
-    Unpin(End),
-    /// Explore nothing: every run of the scope gets the best known.
-    #[command(
-        after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run"
-    )]
-    Freeze(Order),
-    /// Let what was frozen explore again.
-    #[command(after_help = "Example:\n  io-autotune resume ocean --why \"production is over\"")]
-    Resume(End),
-    /// Let a study go on that is only observed because its runs look like different work.
-    #[command(
-        after_help = "Example:\n  io-autotune accept ocean --why \"the input varies from run to run\""
-    )]
-    #[command(mut_arg("why", unless_said("its runs are one application's")))]
-    Accept {
-        /// A study's number, or the name of an application that has one study.
-        target: Target,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept: undo goes on with it,
-    /// and the gain is proved anew.
-    #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
-    Reset {
-        /// A study's number, or the name of an application that has one study.
-        target: Target,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// Let a study begin, in a new epoch, with what another study of its accelerator has learnt.
-    #[command(
-        after_help = "Examples:\n  io-autotune warm-start climate --from ocean --dry-run    what it would begin with\n  io-autotune warm-start 12 --from 3 --why \"the same I/O library\"\n\nIt takes which parametrizations were best, and no times. A study begins with its first run."
-    )]
-    #[command(mut_arg("why", unless_said("their I/O is alike")))]
-    WarmStart {
-        /// A study's number, or the name of an application that has one study.
-        target: Target,
-        /// The study that has learnt: its number, or the name of an application that has one study.
-        #[arg(long, value_name = "OTHER")]
-        from: Target,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// What is ordered for more than one study, by whom, why, and until when.
-    #[command(after_help = "Example:\n  io-autotune orders")]
-    Orders {
-        #[command(flatten)]
-        output: ListOutput,
-    },
-    /// Who changed what, when and why; newest first.
-    #[command(
-        after_help = "Examples:\n  io-autotune audit --study 12 --by root\n  io-autotune audit --format Line,Action,Why --parsable2"
-    )]
-    Audit {
-        /// Only this study's.
-        #[arg(long)]
-        study: Option<i64>,
-        /// Only what this user did, by name or uid.
-        #[arg(long, value_parser = uid_of)]
-        by: Option<u32>,
-        /// The newest so many.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        limit: u32,
-        /// The columns, with widths if wanted: Line,Action,Why%-40. --helpformat lists them.
-        #[arg(short = 'o', long, value_delimiter = ',', value_parser = Wanted::of_line)]
-        format: Option<Vec<Wanted>>,
-        #[command(flatten)]
-        output: ColumnsOutput,
-    },
-    /// Take back a pin, a reset, a warm start, a freeze or an off, or what ended one, by its line of
-    /// the audit.
-    #[command(after_help = "Example:\n  io-autotune undo 17 --why \"it was another study\"")]
-    Undo {
-        /// The line's number in `io-autotune audit`.
-        line: i64,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Write what is known of studies as text, for import into another service.
-    #[command(
-        after_help = "Examples:\n  io-autotune export ocean > ocean.jsonl\n  io-autotune export --all --output studies.jsonl    all that you may see: an admin's everyone's\n\nRuns in flight are left out; docs/transfer.md describes the format."
-    )]
-    Export {
-        /// A study's number, or an application's name.
-        #[arg(required_unless_present = "all")]
-        target: Option<Target>,
-        /// All studies that you may see.
-        #[arg(long, conflicts_with = "target")]
-        all: bool,
-        /// Where it is written; standard output, if left out.
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-    /// Take in studies that were exported, all of a file or nothing. For admins.
-    #[command(
-        after_help = "Examples:\n  io-autotune import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune import studies.jsonl --why \"a new server\" --skip-existing\n\nA study that exists already is not changed: the file is refused, or with --skip-existing the others are imported."
-    )]
-    Import {
-        /// The file.
-        file: PathBuf,
-        /// Leave out the studies that exist.
-        #[arg(long)]
-        skip_existing: bool,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// Remove old runs that no study needs; what studies know stays. For admins.
-    #[command(
-        after_help = "Examples:\n  io-autotune retention --dry-run                        what is older than service.toml keeps\n  io-autotune retention --older-than 400 --why \"the disk is full\"\n\nRuns of epochs that are over are removed, of other old runs their reports and what they were decided from:\ndocs/store.md. There is no undo."
-    )]
-    #[command(mut_arg("why", unless_said("the site's retention")))]
-    Retention {
-        /// Runs of which nothing was heard for so many days; [retention] days of service.toml, if left out.
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(30..=36_500))]
-        older_than: Option<u32>,
-        #[command(flatten)]
-        change: Change,
-    },
-    /// Print a shell's completion of this command.
-    #[command(
-        after_help = "Example:\n  io-autotune completion bash > /usr/share/bash-completion/completions/io-autotune"
-    )]
-    Completion {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
-    /// Write the manual pages into a directory.
-    #[command(after_help = "Example:\n  io-autotune man /usr/local/share/man/man1")]
-    Man {
-        /// The directory.
-        directory: PathBuf,
-    },
-    /// Tune anything outside Slurm: asks and answers are lines of JSON on stdin and stdout.
+    /// Tune anything outside Slurm, by lines of JSON
     #[command(after_help = OPTIMIZE)]
     Optimize {
         /// The file with the parameters: in TOML as an accelerator's, or in JSON.
@@ -526,25 +489,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NAME", default_value_t = MethodName::SurrogateGenetic)]
         method: MethodName,
     },
-    /// Replay tables of measurements under any methods, and print every metric of the papers.
+    /// Replay tables of measurements under any methods
+    ///
+    /// Every metric of the papers is printed.
     #[command(after_help = SIMULATE)]
     Simulate(Box<Simulate>),
-    /// What was gained against the defaults, over all studies: the nightly report; or a page of your own.
-    #[command(after_help = REPORT)]
-    Report(Box<Report>),
-    /// What can be tuned, and whether a catalogue file is right.
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators show romio+page-cache    can they be tuned together?\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
-    )]
-    Accelerators(Accelerators),
-    /// Which application a job's name is, by the site's rules, and what other rules would change.
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  io-autotune rules check 'nf-ALIGN_(sample_1)' ocean.sh\n  io-autotune rules check --file mine.toml --comment rule_align 0f8fad5b-d9cb-469f-a165-70867728950e\n  io-autotune rules try mine.toml    which histories would merge, split or be renamed?"
-    )]
-    Rules(Rules),
-    /// Is everything well, as seen from this host? Admins are told of the service's inside too.
+    /// Is everything installed and well, as seen from this host?
+    ///
+    /// Admins are told of the service's inside too.
     #[command(
         after_help = "Examples:\n  io-autotune doctor          what is wrong, and what to do about it\n  io-autotune doctor --job    lets a job of one second run, and says where it gets lost\n\nExit status: 0 if no check failed (warnings may be there), 1 if one did, 2 if the options are wrong.\nRun it on submit hosts, on a compute node and on slurmctld's host as root, and as an admin of the service."
     )]
@@ -567,13 +519,133 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Which application is a job's name? What would other rules change?
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  io-autotune rules check 'nf-ALIGN_(sample_1)' ocean.sh\n  io-autotune rules check --file mine.toml --comment rule_align 0f8fad5b-d9cb-469f-a165-70867728950e\n  io-autotune rules try mine.toml    which histories would merge, split or be renamed?"
+    )]
+    Rules(Rules),
+    /// Remove old runs; write manual pages and shell completions
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  io-autotune admin retention --dry-run\n  io-autotune admin man /usr/local/share/man/man1\n  io-autotune admin completion bash > /usr/share/bash-completion/completions/io-autotune"
+    )]
+    Admin(Admin),
+}
+
+/// Which changes are listed, or what is in force.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Audit {
+    /// Only this study's: 12.
+    #[arg(long, value_parser = words::study)]
+    pub(crate) study: Option<i64>,
+    /// Only what this user did, by name or uid.
+    #[arg(long, value_parser = uid_of)]
+    pub(crate) by: Option<u32>,
+    /// The newest so many.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// The columns, with widths if wanted: Line,Action,Why%-40. --helpformat lists them.
+    #[arg(short = 'o', long, value_delimiter = ',', value_parser = Wanted::of_line)]
+    pub(crate) format: Option<Vec<Wanted>>,
+    #[command(flatten)]
+    pub(crate) output: ColumnsOutput,
+    #[command(subcommand)]
+    pub(crate) of: Option<AuditOf>,
+}
+
+/// What of the audit is not its lines.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditOf {
+    /// What is ordered for more than one study, by whom, why, and until when
+    #[command(after_help = "Example:\n  io-autotune audit orders")]
+    Orders {
+        #[command(flatten)]
+        output: ListOutput,
+    },
+}
+
+/// What has been learnt, from one place to another.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Transfer {
+    /// Write what is known of studies as text, for import into another service
+    #[command(
+        after_help = "Examples:\n  io-autotune transfer export ocean > ocean.jsonl\n  io-autotune transfer export --all --output studies.jsonl    all that you may see: an admin's everyone's\n\nRuns in flight are left out; docs/transfer.md describes the format."
+    )]
+    Export {
+        #[arg(value_name = "STUDY", help = STUDIES, required_unless_present = "all")]
+        target: Option<Target>,
+        /// All studies that you may see.
+        #[arg(long, conflicts_with = "target")]
+        all: bool,
+        /// Where it is written; standard output, if left out.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Take in studies that were exported, all of a file or nothing. For admins
+    #[command(
+        after_help = "Examples:\n  io-autotune transfer import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune transfer import studies.jsonl --why \"a new server\" --skip-existing\n\nA study that exists already is not changed: the file is refused, or with --skip-existing the others are imported.\nThere is no undo."
+    )]
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Leave out the studies that exist.
+        #[arg(long)]
+        skip_existing: bool,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Let a study begin, in a new epoch, with what another of its accelerator has learnt
+    #[command(
+        after_help = "Examples:\n  io-autotune transfer warm-start climate --from ocean --dry-run    what it would begin with\n  io-autotune transfer warm-start study:12 --from study:3 --why \"the same I/O library\"\n\nIt takes which parametrizations were best, and no times. A study begins with its first run."
+    )]
+    WarmStart {
+        #[arg(value_name = "STUDY", help = ONE_STUDY)]
+        target: Target,
+        /// The study that has learnt, named alike.
+        #[arg(long, value_name = "OTHER")]
+        from: Target,
+        #[command(flatten)]
+        change: Change,
+    },
+}
+
+/// What an admin does now and then, and who installs the command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Admin {
+    /// Remove old runs that no study needs; what studies know stays
+    #[command(
+        after_help = "Examples:\n  io-autotune admin retention --dry-run                        what is older than service.toml keeps\n  io-autotune admin retention --older-than 400 --why \"the disk is full\"\n\nRuns of epochs that are over are removed, of other old runs their reports and what they were decided from:\ndocs/store.md. There is no undo."
+    )]
+    Retention {
+        /// Runs of which nothing was heard for so many days; [retention] days of service.toml, if left out.
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(30..=36_500))]
+        older_than: Option<u32>,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Print a shell's completion of this command
+    #[command(
+        after_help = "Example:\n  io-autotune admin completion bash > /usr/share/bash-completion/completions/io-autotune"
+    )]
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a directory
+    #[command(after_help = "Example:\n  io-autotune admin man /usr/local/share/man/man1")]
+    Man {
+        /// The directory.
+        directory: PathBuf,
+    },
 }
 
 /// Which runs, and how they are listed.
 #[derive(Debug, Args)]
 pub(crate) struct History {
     #[command(flatten)]
-    pub(crate) of: StudiesOf,
+    pub(crate) of: StudiesAsked,
     /// Only runs in this state.
     #[arg(short, long, value_enum)]
     pub(crate) state: Option<State>,
@@ -586,11 +658,11 @@ pub(crate) struct History {
             .try_map(|why| why.parse::<NotCountedBecause>())
     )]
     pub(crate) not_counted: Option<NotCountedBecause>,
-    /// Only those that started then or later: 2026-11-24, 2026-11-24T08:30, today, now-2days.
-    #[arg(short = 'S', long, value_name = "TIME", value_parser = moment)]
+    /// Only those that started then or later, as sacct takes it: 2026-11-24T08:30, yesterday, now-2days.
+    #[arg(short = 'S', long, value_name = "TIME", value_parser = moment::past)]
     pub(crate) starttime: Option<Timestamp>,
     /// Only those that started before then.
-    #[arg(short = 'E', long, value_name = "TIME", value_parser = moment)]
+    #[arg(short = 'E', long, value_name = "TIME", value_parser = moment::past)]
     pub(crate) endtime: Option<Timestamp>,
     /// The newest so many, 10,000 at the most.
     #[arg(long, default_value_t = 100)]
@@ -630,12 +702,12 @@ impl From<State> for RunState {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("fetched").args(["latest", "mine"])))]
 pub(crate) struct Report {
-    /// Its first day, by this host's clock; yesterday, if left out.
-    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "fetched")]
-    pub(crate) first: Option<String>,
+    /// Its first day, by this host's clock: 2026-11-24, now-7days; yesterday, if left out.
+    #[arg(long, value_name = "DAY", value_parser = moment::day, conflicts_with = "fetched")]
+    pub(crate) first: Option<Date>,
     /// Its last day.
-    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "fetched")]
-    pub(crate) last: Option<String>,
+    #[arg(long, value_name = "DAY", value_parser = moment::day, conflicts_with = "fetched")]
+    pub(crate) last: Option<Date>,
     /// How it is made.
     #[arg(
         long,
@@ -796,35 +868,6 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The study that is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    Study(i64),
-    Application(String),
-}
-
-impl FromStr for Target {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.parse() {
-            Ok(study_id) => Self::Study(study_id),
-            Err(_) => Self::Application(text.to_owned()),
-        })
-    }
-}
-
-/// A job's id, or where to find one.
-fn job_id(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| match is_name(text) {
-        true => format!(
-            "a job's id is expected, such as 4711: `io-autotune history {text}` lists those of application {text}, \
-             `io-autotune status {text}` says where it stands"
-        ),
-        false => "a job's id is expected, such as 4711: `io-autotune history` lists yours".to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -848,28 +891,47 @@ mod tests {
     }
 
     #[test]
-    fn accepting_needs_no_reason_and_resetting_does() {
-        let parsed = |words: &str| Arguments::try_parse_from(words.split(' '));
-        let accepted = parsed("io-autotune accept ocean").unwrap().command;
-        assert!(matches!(accepted, Command::Accept { change, .. } if !change.why.is_empty()));
-        assert!(parsed("io-autotune reset ocean").is_err());
-        let replayed = parsed("io-autotune explain 4711 --replay").unwrap().command;
-        assert!(matches!(replayed, Command::Explain { replay: true, .. }));
+    fn a_reason_may_be_left_out_of_every_change_and_what_is_tried_has_one() {
+        for line in [
+            "pin ocean",
+            "pin ocean --end",
+            "off ocean",
+            "off ocean --end",
+            "freeze ocean",
+            "freeze ocean --end",
+            "reset ocean",
+            "accept ocean",
+            "objective ocean marked",
+            "transfer warm-start climate --from ocean",
+            "transfer import studies.jsonl",
+            "admin retention",
+            "undo 17",
+        ] {
+            let words = ["io-autotune"].into_iter().chain(line.split(' '));
+            assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
+        }
+        let reset = |words: &str| match Arguments::try_parse_from(words.split(' ')).unwrap().command
+        {
+            Command::Reset { change, .. } => change.why(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(reset("io-autotune reset ocean"), "");
+        assert_eq!(reset("io-autotune reset ocean --dry-run"), "a dry run");
+        assert_eq!(reset("io-autotune reset ocean --dry-run --why x"), "x");
     }
 
+    /// The tasks were written down before the help that is to lead to them.
     #[test]
-    fn who_names_no_job_is_told_where_its_id_is() {
-        assert_eq!(job_id("4711"), Ok(4711));
-        let name = job_id("ocean.sh").unwrap_err();
-        assert!(name.contains("`io-autotune history ocean.sh`"), "{name}");
-        let odd = job_id("$(reboot)").unwrap_err();
-        assert!(odd.contains("`io-autotune history` lists"), "{odd}");
-        assert!(Arguments::try_parse_from(["io-autotune", "explain", "ocean.sh"]).is_err());
-    }
-
-    #[test]
-    fn a_target_is_a_number_or_a_name() {
-        assert_eq!("12".parse(), Ok(Target::Study(12)));
-        assert_eq!("ocean".parse(), Ok(Target::Application("ocean".into())));
+    fn each_of_fifteen_tasks_has_a_command() {
+        let tasks = include_str!("../../../tests/command/fifteen_tasks.tsv");
+        let mut read = 0;
+        for task in tasks.lines().skip(1) {
+            read += 1;
+            for line in task.split('\t').skip(1).filter(|line| !line.is_empty()) {
+                let words = ["io-autotune"].into_iter().chain(line.split(' '));
+                assert!(Arguments::try_parse_from(words).is_ok(), "{task}");
+            }
+        }
+        assert_eq!(read, 15);
     }
 }

@@ -6,9 +6,12 @@ mod accelerators;
 mod arguments;
 mod doctor;
 mod format;
+mod help;
 mod manual;
 mod marking;
+mod meaning;
 mod mine;
+mod moment;
 mod optimize;
 mod people;
 mod question;
@@ -19,15 +22,18 @@ mod rules;
 mod screen;
 mod service;
 mod simulate;
+mod slurm;
+mod spelling;
 mod steering;
 mod transfer;
+mod words;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use io_autotune_console as console;
 use io_autotune_protocol::{OrderKind, RunSummary, WhyRequest, block_on, shown_json, shown_lines};
 use io_autotune_simulation::dataset::SpaceFile;
@@ -35,17 +41,23 @@ use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
 use crate::arguments::{
-    Accelerators, Arguments, ColumnsOutput, Command, ListOutput, Rules, Target,
+    Accelerators, Admin, Arguments, AuditOf, ColumnsOutput, Command, ListOutput, Rules, Transfer,
 };
 use crate::format::{Field, LINE_FIELDS, RUN_FIELDS, Wanted};
+use crate::meaning::Compared;
 use crate::render::columns::Columns;
 use crate::render::history::How;
 use crate::screen::Screen;
 use crate::service::{CliError, RunsOf, Service};
+use crate::words::{Target, Thing};
 
 fn main() -> ExitCode {
     console::survive_file_size_limit();
-    let arguments = match arguments(std::env::args_os().collect()) {
+    let (typed, hint) = spelling::of_today(std::env::args_os().collect());
+    if let Some(hint) = hint {
+        say(&hint);
+    }
+    let arguments = match arguments(&typed) {
         Ok(arguments) => arguments,
         Err(status) => return status,
     };
@@ -62,20 +74,36 @@ fn main() -> ExitCode {
     }
     match block_on(run(&arguments)) {
         Ok(Ok(answer)) => print(&answer),
-        Ok(Err(error)) => failed(&error.to_string(), error.status()),
+        Ok(Err(error)) => failed(&told(&error, &typed), error.status()),
         Err(error) => failed(&format!("cannot start: {error}"), 1),
     }
 }
 
 /// Reads the command line; errs with the exit status where there is nothing more to do.
-fn arguments(words: Vec<OsString>) -> Result<Arguments, ExitCode> {
-    Arguments::try_parse_from(&words).map_err(|error| {
+fn arguments(words: &[OsString]) -> Result<Arguments, ExitCode> {
+    let matches = help::command().try_get_matches_from(words);
+    let read = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    read.map_err(|error| {
         let status = console::answer(&error);
-        match marking::is_meant_by(&words) {
+        match marking::is_meant_by(words) {
             true => ExitCode::SUCCESS,
             false => status,
         }
     })
+}
+
+/// An error, for whoever typed these words.
+fn told(error: &CliError, typed: &[OsString]) -> String {
+    match error {
+        CliError::Ambiguous(ambiguity) => {
+            let typed: Vec<String> = typed
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            ambiguity.told(&typed)
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Says something on stderr. Where that takes nothing, the exit status is what it is all the same.
@@ -128,6 +156,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
     match &arguments.command {
         Command::Status { wanted, output } => {
             let service = service()?;
+            let wanted = &service.wanted(wanted).await?;
             let studies = service.studies(wanted).await?;
             // For programs an empty list is an answer.
             if studies.is_empty()
@@ -161,19 +190,22 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             output,
         } => compare(&service()?, [a, b], *studies, output, &screen).await,
         Command::Explain {
-            job_id,
+            job,
             replay: true,
             output,
         } => {
-            let replays = service()?.replay(*job_id).await?;
+            let service = service()?;
+            let job_id = service.job_id(*job)?;
+            let replays = service.replay(job_id).await?;
             let same = replays.iter().all(|replay| replay.same);
             let answer = output_of(output.json, &replays, |replays| {
-                shown_lines(&render::replays(*job_id, replays))
+                shown_lines(&render::replays(job_id, replays))
             })?;
             Ok(answer.good_if(same))
         }
-        Command::Explain { job_id, output, .. } => {
-            let details = service()?.explain(*job_id).await?;
+        Command::Explain { job, output, .. } => {
+            let service = service()?;
+            let details = service.explain(service.job_id(*job)?).await?;
             output_of(output.json, &details, |details| {
                 render::explain(details, &screen)
             })
@@ -185,15 +217,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             maximise,
             change,
         } => steering::objective(&service()?, words, *maximise, change, &screen).await,
-        Command::Pin {
-            words,
-            scope,
-            until,
-            change,
-        } => steering::pin(&service()?, words, scope, *until, change, &screen).await,
-        Command::Unpin(end) => steering::end(&service()?, OrderKind::Pin, end, &screen).await,
-        Command::Resume(end) => steering::end(&service()?, OrderKind::Freeze, end, &screen).await,
-        Command::On(end) => steering::end(&service()?, OrderKind::Off, end, &screen).await,
+        Command::Pin { words, how } => steering::pin(&service()?, words, how, &screen).await,
         Command::Freeze(order) => {
             steering::order(&service()?, OrderKind::Freeze, order, &screen).await
         }
@@ -206,58 +230,34 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let done = "reset: a new epoch is open";
             steering::one_study(&service()?, target, "reset", done, change, &screen).await
         }
-        Command::WarmStart {
-            target,
-            from,
-            change,
-        } => steering::warm_start(&service()?, target, from, change, &screen).await,
-        Command::Orders { output } => {
-            let orders = service()?.orders().await?;
-            let table = render::steering::orders(&orders, &screen);
-            let text = table.text(&screen);
-            listed(output, &orders, table, || match orders.is_empty() {
-                true => "nothing is ordered\n".to_owned(),
-                false => text,
-            })
-        }
-        Command::Audit { output, .. } if output.helpformat => Ok(fields(&LINE_FIELDS)),
-        Command::Audit {
-            study,
-            by,
-            limit,
-            format,
+        Command::Audit(asked) => audit(asked, service, &screen).await,
+        Command::Undo {
+            line,
+            reason,
             output,
         } => {
-            let lines = service()?.audit(*study, *by, *limit).await?;
-            let table = |exact| render::steering::audit(&lines, format.as_deref(), &screen, exact);
-            let nothing = lines
-                .is_empty()
-                .then(|| "nobody has changed anything\n".to_owned());
-            listed_in(output, &lines, table, nothing, &screen)
-        }
-        Command::Undo { line, why, output } => {
-            let body = WhyRequest { why: why.clone() };
+            let body = WhyRequest { why: reason.sent() };
             let undone = service()?.undo(*line, &body).await?;
-            output_of(output.json, &undone, |undone| {
-                let by = undone
-                    .undone_by
-                    .map_or_else(String::new, |by| format!(" by line {by}"));
-                format!("line {line}, {}, is undone{by}\n", undone.action)
-            })
+            output_of(output.json, &undone, render::steering::undone)
         }
-        Command::Export { target, output, .. } => {
+        Command::Transfer(Transfer::Export { target, output, .. }) => {
             transfer::export(&service()?, target.as_ref(), output.as_deref()).await
         }
-        Command::Import {
+        Command::Transfer(Transfer::Import {
             file,
             skip_existing,
             change,
-        } => transfer::import(&service()?, file, *skip_existing, change, &screen).await,
-        Command::Retention { older_than, change } => {
+        }) => transfer::import(&service()?, file, *skip_existing, change, &screen).await,
+        Command::Transfer(Transfer::WarmStart {
+            target,
+            from,
+            change,
+        }) => steering::warm_start(&service()?, target, from, change, &screen).await,
+        Command::Admin(Admin::Retention { older_than, change }) => {
             retention::remove(&service()?, *older_than, change, &screen).await
         }
-        Command::Completion { shell } => Ok(manual::completion(*shell).into()),
-        Command::Man { directory } => Ok(manual::write(directory)?.into()),
+        Command::Admin(Admin::Completion { shell }) => Ok(manual::completion(*shell).into()),
+        Command::Admin(Admin::Man { directory }) => Ok(manual::write(directory)?.into()),
         Command::Optimize {
             space,
             budget,
@@ -357,6 +357,32 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
     }
 }
 
+async fn audit(
+    asked: &arguments::Audit,
+    service: impl Fn() -> Result<Service, CliError>,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    if let Some(AuditOf::Orders { output }) = &asked.of {
+        let orders = service()?.orders().await?;
+        let table = render::steering::orders(&orders, screen);
+        let text = table.text(screen);
+        return listed(output, &orders, table, || match orders.is_empty() {
+            true => "nothing is ordered\n".to_owned(),
+            false => text,
+        });
+    }
+    if asked.output.helpformat {
+        return Ok(fields(&LINE_FIELDS));
+    }
+    let lines = service()?.audit(asked.study, asked.by, asked.limit).await?;
+    let format = asked.format.as_deref();
+    let table = |exact| render::steering::audit(&lines, format, screen, exact);
+    let nothing = lines
+        .is_empty()
+        .then(|| "nobody has changed anything\n".to_owned());
+    listed_in(&asked.output, &lines, table, nothing, screen)
+}
+
 /// Runs that a plot shows.
 const PLOTTED: u32 = 1000;
 
@@ -368,21 +394,22 @@ async fn history(
     if asked.output.helpformat {
         return Ok(fields(&RUN_FIELDS));
     }
+    let service = service()?;
+    let of = service.wanted(&asked.of).await?;
     let wanted = RunsOf {
-        of: asked.of.clone(),
+        of: of.clone(),
         state: asked.state.map(Into::into),
         not_counted: asked.not_counted,
         since: asked.starttime,
         until: asked.endtime,
         limit: asked.limit,
     };
-    let service = service()?;
     let runs = service.runs(&wanted).await?;
     let is_for_programs = asked.output.parsable2 || asked.output.list.json || asked.output.list.csv;
     let mut some_elsewhere = false;
     if runs.is_empty() && !is_for_programs {
-        some_elsewhere = !service.studies(&asked.of).await?.is_empty();
-        if !some_elsewhere && let Some(error) = service.none_of(&asked.of).await? {
+        some_elsewhere = !service.studies(&of).await?.is_empty();
+        if !some_elsewhere && let Some(error) = service.none_of(&of).await? {
             return Err(error);
         }
     }
@@ -428,31 +455,47 @@ fn listed_in<T: Serialize + ?Sized>(
 
 async fn compare(
     service: &Service,
-    names: [&String; 2],
+    words: [&Thing; 2],
     studies: bool,
     output: &ListOutput,
     screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let jobs = names.map(|name| name.parse::<u32>().ok());
-    if let ([Some(a), Some(b)], false) = (jobs, studies) {
-        let (a, b) = (
-            last_launch(service, a).await?,
-            last_launch(service, b).await?,
-        );
-        let table = render::compare::runs(&a, &b);
-        let text = table.text(screen);
-        return listed(output, &[a, b], table, || {
-            format!("{text}\nTwo runs differ by chance too: `io-autotune show` has all runs.\n")
+    let mut things = Vec::with_capacity(words.len());
+    for word in words {
+        things.push(match (word, studies) {
+            (Thing::Either { target, .. }, true) => {
+                // As it was asked for: of numbers those of studies are meant.
+                let target = match target {
+                    Target::Number { study, .. } => &Target::Study(*study),
+                    other => other,
+                };
+                Compared::Study(service.resolve(target).await?)
+            }
+            (word, _) => service.compared(word).await?,
         });
     }
-    let mut found = Vec::new();
-    for name in names {
-        let target = name.parse().unwrap_or(Target::Application(name.clone()));
-        found.push(service.study(service.resolve(&target).await?).await?.study);
+    match things.as_slice() {
+        [Compared::Job(a), Compared::Job(b)] => {
+            let (a, b) = (
+                last_launch(service, *a).await?,
+                last_launch(service, *b).await?,
+            );
+            let table = render::compare::runs(&a, &b);
+            let text = table.text(screen);
+            listed(output, &[a, b], table, || {
+                format!("{text}\nTwo runs differ by chance too: `io-autotune show` has all runs.\n")
+            })
+        }
+        [Compared::Study(a), Compared::Study(b)] => {
+            let found = [service.study(*a).await?.study, service.study(*b).await?.study];
+            let table = render::compare::studies(&found[0], &found[1]);
+            let text = table.text(screen);
+            listed(output, &found, table, || text)
+        }
+        _ => Err(CliError::Usage(
+            "one is a job and the other one a study: name two jobs, as job:4711, or two studies, as study:3".to_owned(),
+        )),
     }
-    let table = render::compare::studies(&found[0], &found[1]);
-    let text = table.text(screen);
-    listed(output, &found, table, || text)
 }
 
 /// A job's last launch.

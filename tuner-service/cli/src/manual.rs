@@ -53,6 +53,20 @@ mod tests {
                 "{name}"
             );
         }
+        for nested in ["transfer-warm-start", "audit-orders", "admin-retention"] {
+            let page = directory.path().join(format!("{NAME}-{nested}.1"));
+            assert!(page.is_file(), "{nested}");
+        }
+        for (old, _) in crate::spelling::MOVED {
+            assert!(
+                !bash.contains(&format!("\"io__autotune__subcmd__{old}\"")),
+                "{old}"
+            );
+            assert!(
+                !directory.path().join(format!("{NAME}-{old}.1")).exists(),
+                "{old}"
+            );
+        }
         let page = std::fs::read_to_string(directory.path().join("io-autotune.1")).unwrap();
         assert!(page.contains("Exit status"));
     }

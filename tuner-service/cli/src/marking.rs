@@ -13,6 +13,8 @@ use nix::libc::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::spelling::place_of_command;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotMarked {
     #[error("nothing is marked: this is no job that io-autotune tunes or observes")]
@@ -38,15 +40,12 @@ pub(crate) fn is_reported(words: &[String]) -> bool {
 /// Whether a command line that cannot be read was meant to mark or to report something. It ends a job
 /// with `set -e` as little as one that can be read.
 pub(crate) fn is_meant_by(words: &[OsString]) -> bool {
-    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
-    let command = loop {
-        match words.next().as_deref() {
-            Some("--config" | "--cluster" | "--clusters" | "-M") => drop(words.next()),
-            Some(option) if option.starts_with('-') => {}
-            command => break command.map(str::to_owned),
-        }
+    let Some((command, words)) = place_of_command(words).and_then(|at| words[at..].split_first())
+    else {
+        return false;
     };
-    match command.as_deref() {
+    let words = words.iter().map(|word| word.to_string_lossy());
+    match command.to_str() {
         Some("mark") => true,
         Some("objective") => {
             let words: Vec<String> = words

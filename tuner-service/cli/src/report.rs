@@ -34,7 +34,7 @@ fn arguments(report: &Report) -> Vec<OsString> {
     let mut arguments = vec!["--config".into(), report.report_config.clone().into()];
     for (name, day) in [("--first", &report.first), ("--last", &report.last)] {
         if let Some(day) = day {
-            arguments.extend([name.into(), day.into()]);
+            arguments.extend([name.into(), day.to_string().into()]);
         }
     }
     arguments

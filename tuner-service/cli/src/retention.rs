@@ -1,4 +1,4 @@
-//! `io-autotune retention`: old runs that no study needs are removed.
+//! `io-autotune admin retention`: old runs that no study needs are removed.
 
 use io_autotune_protocol::{RetentionAnswer, RetentionRequest};
 
@@ -17,7 +17,7 @@ pub(crate) async fn remove(
     let request = RetentionRequest {
         older_than_days,
         dry_run: true,
-        why: change.why.clone(),
+        why: change.why(),
     };
     let would = if change.yes && !change.dry_run {
         None
@@ -58,10 +58,11 @@ fn add(sum: &mut RetentionAnswer, more: RetentionAnswer) {
 fn told(answer: &RetentionAnswer, done: &str, screen: &Screen) -> String {
     let (days, removed) = (answer.older_than_days, &answer.removed);
     let (Some(from), Some(to)) = (removed.from, removed.to) else {
-        return format!("no run is old and not needed: older than {days} days\n");
+        return format!("no run is old and not needed: older than {days} days.\n");
     };
     format!(
-        "{} runs of epochs that are over {done}, and of {} other runs the reports and what they were decided from\n\n\
+        "{} runs of epochs that are over {done}, and of {} other runs the reports and what they were decided from.\n\
+         There is no undo of a removal.\n\n\
          older than    {days} days\n\
          started       {} to {}\n\
          reports       {}\n\

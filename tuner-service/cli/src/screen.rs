@@ -2,9 +2,8 @@
 
 use std::io::IsTerminal;
 
-use jiff::civil::{Date, DateTime};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, ToSpan};
 
 /// Fewer columns than this show nothing of use.
 const NARROWEST: usize = 40;
@@ -73,129 +72,9 @@ impl Screen {
     }
 }
 
-/// A moment as Slurm's commands take it: `2026-11-24`, `2026-11-24T08:30`, `today`, `tomorrow`,
-/// `now`, `now-2days`, `now+3h`. Local time.
-pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
-    moment_in(text, &TimeZone::system(), Timestamp::now())
-}
-
-fn moment_in(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, String> {
-    let wrong = || {
-        format!(
-            "{text:?} is no time: write 2026-11-24, 2026-11-24T08:30, today, tomorrow, now, now-2days or now+3h"
-        )
-    };
-    let local = now.to_zoned(zone.clone());
-    if let Some(offset) = text.strip_prefix("now") {
-        let span: Span = match offset.split_at_checked(1) {
-            None => return Ok(now),
-            Some(("+", span)) => span.parse().map_err(|_| wrong())?,
-            Some(("-", span)) => -span.parse::<Span>().map_err(|_| wrong())?,
-            Some(_) => return Err(wrong()),
-        };
-        let then = local.checked_add(span).map_err(|_| wrong())?;
-        return Ok(then.timestamp());
-    }
-    let today = local.date();
-    let at = match text {
-        "today" => Ok(today.to_datetime(jiff::civil::Time::midnight())),
-        "tomorrow" => today
-            .checked_add(1.day())
-            .map(|day| day.to_datetime(jiff::civil::Time::midnight())),
-        _ => match text.parse::<Timestamp>() {
-            Ok(exact) => return Ok(exact),
-            Err(_) => text
-                .parse::<DateTime>()
-                .or_else(|_| text.parse::<Date>().map(|day| day.at(0, 0, 0, 0))),
-        },
-    };
-    let zoned = at.and_then(|at| at.to_zoned(zone.clone()));
-    zoned.map(|zoned| zoned.timestamp()).map_err(|_| wrong())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Where clocks are put forward at midnight there is none; where they are put back to it there are
-    /// two.
-    #[test]
-    fn a_day_without_a_midnight_begins_with_its_first_instant() {
-        for (zone, now, text, expected) in [
-            (
-                "America/Santiago",
-                "2026-09-06T12:00:00Z",
-                "today",
-                "2026-09-06T04:00:00Z",
-            ),
-            (
-                "America/Santiago",
-                "2026-09-05T12:00:00Z",
-                "tomorrow",
-                "2026-09-06T04:00:00Z",
-            ),
-            (
-                "America/Santiago",
-                "2026-11-24T12:00:00Z",
-                "2026-09-06",
-                "2026-09-06T04:00:00Z",
-            ),
-            (
-                "Africa/Cairo",
-                "2026-11-24T12:00:00Z",
-                "2026-04-24",
-                "2026-04-23T22:00:00Z",
-            ),
-            (
-                "America/Havana",
-                "2026-11-24T12:00:00Z",
-                "2026-11-01",
-                "2026-11-01T04:00:00Z",
-            ),
-            (
-                "America/Santiago",
-                "2026-11-24T12:00:00Z",
-                "2026-04-05",
-                "2026-04-05T04:00:00Z",
-            ),
-        ] {
-            let zone = TimeZone::get(zone).unwrap();
-            let at = moment_in(text, &zone, now.parse().unwrap()).unwrap();
-            assert_eq!(at.to_string(), expected, "{zone:?} {text}");
-        }
-    }
-
-    #[test]
-    fn a_moment_is_written_as_slurms_commands_take_it() {
-        let now: Timestamp = "2026-11-24T12:00:00Z".parse().unwrap();
-        let zone = TimeZone::fixed(jiff::tz::offset(1));
-        let at = |text| moment_in(text, &zone, now).map(|at| at.to_string());
-        for (text, expected) in [
-            ("now", "2026-11-24T12:00:00Z"),
-            ("now-2days", "2026-11-22T12:00:00Z"),
-            ("now+3h", "2026-11-24T15:00:00Z"),
-            ("today", "2026-11-23T23:00:00Z"),
-            ("tomorrow", "2026-11-24T23:00:00Z"),
-            ("2026-11-20", "2026-11-19T23:00:00Z"),
-            ("2026-11-20T08:30", "2026-11-20T07:30:00Z"),
-            ("2026-11-20T08:30:05Z", "2026-11-20T08:30:05Z"),
-        ] {
-            assert_eq!(at(text).as_deref(), Ok(expected), "{text}");
-        }
-        for wrong in [
-            "",
-            "yesteryear",
-            "now*2",
-            "now-",
-            "2026-13-01",
-            "now+999999years",
-        ] {
-            assert!(
-                at(wrong).unwrap_err().contains("write 2026-11-24"),
-                "{wrong}"
-            );
-        }
-    }
 
     #[test]
     fn times_are_local_and_short_within_the_year() {

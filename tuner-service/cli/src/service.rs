@@ -17,10 +17,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::arguments::{StudiesOf, Target};
+use crate::arguments::StudiesOf;
 use crate::people::name_of;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
+use crate::words::{Ambiguity, Named};
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -81,9 +82,17 @@ pub(crate) enum CliError {
     )]
     NotBegun(String),
     #[error(
-        "application {name:?} has several studies: name one by its number, {numbers} (`io-autotune status {name}` tells them apart)"
+        "application {name:?} has several studies: name one of {numbers} (`io-autotune status app:{name}` tells them apart)"
     )]
     SeveralStudies { name: String, numbers: String },
+    #[error("{0:?}")]
+    Ambiguous(Ambiguity),
+    #[error(
+        "neither squeue nor sacct of this host knows a task {array}_{task} that has begun: type the task's own job id, which \
+         `squeue --array --format=%i,%A` lists as long as it is in the queue, and `sacct --jobs={array} --allocations \
+         --format=JobID,JobIDRaw` later"
+    )]
+    UnknownTask { array: u32, task: u32 },
 }
 
 /// Which runs are wanted. `None`: any.
@@ -103,7 +112,7 @@ impl RunsOf {
     /// The newest of a study.
     pub(crate) fn study(study_id: i64, limit: u32) -> Self {
         Self {
-            of: StudiesOf::target(&Target::Study(study_id)),
+            of: StudiesOf::named(&Named::Study(study_id)),
             limit,
             ..Self::default()
         }
@@ -123,7 +132,7 @@ impl CliError {
     /// The exit status, as the man page lists them.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::NotSure(_) | Self::NoneYet { .. } => 2,
+            Self::Usage(_) | Self::NotSure(_) | Self::NoneYet { .. } | Self::Ambiguous(_) => 2,
             Self::Config(_) => 3,
             Self::Client(ClientError::Refused { status, .. }) if *status < 500 => 4,
             Self::Client(_) => 3,
@@ -131,7 +140,8 @@ impl CliError {
             | Self::NotOrdered(_)
             | Self::NoStudyOfNumber(_)
             | Self::NotBegun(_)
-            | Self::SeveralStudies { .. } => 4,
+            | Self::SeveralStudies { .. }
+            | Self::UnknownTask { .. } => 4,
             _ => 1,
         }
     }
@@ -177,6 +187,26 @@ impl Service {
             if is_last {
                 return Ok(studies);
             }
+        }
+    }
+
+    /// A study that the caller may see, on whichever cluster it is.
+    pub(crate) async fn study_of_number(
+        &self,
+        study: i64,
+    ) -> Result<Option<StudySummary>, CliError> {
+        let query = Query::default()
+            .with("study", Some(study))
+            .with("limit", Some(1));
+        let found: Vec<StudySummary> = self.get(&format!("/v1/studies{query}")).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Whether a job has a run that the caller may see.
+    pub(crate) async fn has_run(&self, job_id: u32) -> Result<bool, CliError> {
+        match self.explain(job_id).await {
+            Err(CliError::Client(ClientError::Refused { status: 404, .. })) => Ok(false),
+            other => Ok(!other?.is_empty()),
         }
     }
 
@@ -395,26 +425,6 @@ impl Service {
         self.in_turn(call, MANY, DEADLINE).await
     }
 
-    pub(crate) async fn resolve(&self, target: &Target) -> Result<i64, CliError> {
-        let name = match target {
-            Target::Study(study_id) => return Ok(*study_id),
-            Target::Application(name) => name,
-        };
-        let studies = self.studies(&StudiesOf::target(target)).await?;
-        match studies.as_slice() {
-            [] => Err(self.no_study(name).await),
-            [one] => Ok(one.study_id),
-            several => Err(CliError::SeveralStudies {
-                name: name.clone(),
-                numbers: several
-                    .iter()
-                    .map(|study| study.study_id.to_string())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            }),
-        }
-    }
-
     pub(crate) async fn no_study(&self, name: &str) -> CliError {
         CliError::NoStudy {
             name: name.to_owned(),
@@ -597,7 +607,7 @@ mod tests {
         }))
         .unwrap();
         let known = [study];
-        let of = |name: &str| StudiesOf::target(&Target::Application(name.to_owned()));
+        let of = |name: &str| StudiesOf::named(&Named::Application(name.to_owned()));
         let typo = of("ocaen.sh");
         let error = none_of(&typo, &known).unwrap();
         assert_eq!(error.status(), 4);

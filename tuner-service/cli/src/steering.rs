@@ -9,12 +9,13 @@ use io_autotune_protocol::{
 };
 use jiff::Timestamp;
 
-use crate::arguments::{self, Change, ScopeOf, Target};
+use crate::arguments::{self, Change, Ordering};
 use crate::question::ask;
-use crate::render::order::{scope as shown_scope, undoing, words_of};
+use crate::render::order::{command_of, named, scope as shown_scope, scope_with, undoing};
 use crate::render::{status, steering as render};
 use crate::screen::Screen;
 use crate::service::{CliError, Service, meant, nearest};
+use crate::words::{Named, Target, WordError};
 use crate::{Answer, output_of};
 
 /// What the words of a `pin` say.
@@ -44,11 +45,7 @@ fn words(words: &[String], has_scope: bool) -> Result<Words, CliError> {
         }
         ([target, after @ ..], false) => {
             rest = after;
-            Some(
-                target
-                    .parse()
-                    .unwrap_or(Target::Application(target.clone())),
-            )
+            Some(target_of(target)?)
         }
     };
     let values = match rest {
@@ -60,34 +57,52 @@ fn words(words: &[String], has_scope: bool) -> Result<Words, CliError> {
                 "best and default stand alone: write one of them, or name=value, such as cb_nodes=2",
             ));
         }
-        values => {
-            let pairs = values.iter().map(|text| match text.split_once('=') {
-                Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-                    Ok((name.to_owned(), value.to_owned()))
-                }
-                _ => Err(usage(&format!(
-                    "{text:?} is none of best, default and name=value, such as cb_nodes=2"
-                ))),
-            });
-            PinTo::Values(pairs.collect::<Result<_, _>>()?)
-        }
+        values => PinTo::Values(pinned(values)?),
     };
     Ok(Words { target, values })
+}
+
+/// The values of `NAME=VALUE` words, each of another parameter.
+fn pinned(words: &[String]) -> Result<BTreeMap<String, String>, CliError> {
+    let mut values: BTreeMap<String, String> = BTreeMap::new();
+    for word in words {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => (name, value),
+            _ => {
+                return Err(usage(&format!(
+                    "{word:?} is none of best, default and name=value, such as cb_nodes=2"
+                )));
+            }
+        };
+        if let Some(before) = values.insert(name.to_owned(), value.to_owned()) {
+            return Err(usage(&format!(
+                "nothing was changed: {name} is given twice, as {before} and as {value}"
+            )));
+        }
+    }
+    Ok(values)
+}
+
+fn target_of(word: &str) -> Result<Target, CliError> {
+    word.parse()
+        .map_err(|error: WordError| usage(&format!("{word}: {error}")))
 }
 
 fn usage(message: &str) -> CliError {
     CliError::Usage(message.to_owned())
 }
 
+/// Pins, or ends a pin.
 pub(crate) async fn pin(
     service: &Service,
     given: &[String],
-    scope: &ScopeOf,
-    until: Option<Timestamp>,
-    change: &Change,
+    how: &Ordering,
     screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let scope = scope.of();
+    let (scope, change, until) = (how.scope.of(), &how.change, how.until);
+    if how.end {
+        return end_pin(service, given, scope, change, screen).await;
+    }
     let Words { target, values } = words(given, scope.is_some())?;
     match (target, scope, values) {
         (Some(target), _, values) => {
@@ -98,7 +113,7 @@ pub(crate) async fn pin(
                     PinTo::Values(values) => Some(values),
                 },
                 until,
-                why: change.why.clone(),
+                why: change.why(),
             };
             one(service, study_id, "pin", &body, "pinned", change, screen).await
         }
@@ -125,42 +140,53 @@ pub(crate) async fn pin(
     }
 }
 
-/// Ends what was ordered or pinned.
-pub(crate) async fn end(
+/// Ends a study's own pin, or that of a scope.
+async fn end_pin(
     service: &Service,
-    kind: OrderKind,
-    given: &arguments::End,
+    given: &[String],
+    scope: Option<OrderScope>,
+    change: &Change,
     screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let (target, change) = (given.target.as_ref(), &given.change);
-    match (target, given.scope.of(), kind) {
-        (Some(target), None, OrderKind::Pin) => {
-            one_study(service, target, "unpin", "unpinned", change, screen).await
+    match (given, scope) {
+        ([target], None) => {
+            let target = target_of(target)?;
+            one_study(service, &target, "unpin", "unpinned", change, screen).await
         }
-        (target, scope, kind) => {
-            let order = Order {
-                ends: true,
-                called: words_of(kind, true),
-                ..Order::to(kind, scope_of(target, scope)?)
-            };
+        ([], Some(scope)) => {
+            let order = Order::end_of(OrderKind::Pin, scope);
             many(service, order, change, screen).await
         }
+        ([], None) => Err(usage(
+            "name a study, an application, or a scope such as --all",
+        )),
+        _ => Err(usage(
+            "what ends a pin names its study or its scope, and no values",
+        )),
     }
 }
 
-/// Orders a freeze, or turns off.
+/// Orders a freeze, or turns off; or ends it.
 pub(crate) async fn order(
     service: &Service,
     kind: OrderKind,
     given: &arguments::Order,
     screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let scope = scope_of(given.target.as_ref(), given.scope.of())?;
-    let order = Order {
-        until: given.until,
-        ..Order::to(kind, scope)
+    let how = &given.how;
+    let named = match &given.target {
+        Some(target) => Some(service.named(target).await?),
+        None => None,
     };
-    many(service, order, &given.change, screen).await
+    let scope = scope_of(named, how.scope.of())?;
+    let order = match how.end {
+        true => Order::end_of(kind, scope),
+        false => Order {
+            until: how.until,
+            ..Order::to(kind, scope)
+        },
+    };
+    many(service, order, &how.change, screen).await
 }
 
 /// What is ordered of many studies, or ended.
@@ -182,23 +208,35 @@ impl Order {
             values: None,
             until: None,
             ends: false,
-            called: words_of(kind, false),
+            called: command_of(kind),
+        }
+    }
+
+    fn end_of(kind: OrderKind, scope: OrderScope) -> Self {
+        Self {
+            ends: true,
+            called: match kind {
+                OrderKind::Pin => "end of pin",
+                OrderKind::Freeze => "end of freeze",
+                OrderKind::Off => "end of off",
+            },
+            ..Self::to(kind, scope)
         }
     }
 }
 
 /// One study, or all of an application's.
-fn scope_of(target: Option<&Target>, scope: Option<OrderScope>) -> Result<OrderScope, CliError> {
-    match (target, scope) {
+fn scope_of(named: Option<Named>, scope: Option<OrderScope>) -> Result<OrderScope, CliError> {
+    match (named, scope) {
         (Some(_), Some(scope)) if scope.application.is_some() || scope.study.is_some() => {
             Err(usage("name the application once"))
         }
-        (Some(Target::Study(study)), scope) => Ok(OrderScope {
-            study: Some(*study),
+        (Some(Named::Study(study)), scope) => Ok(OrderScope {
+            study: Some(study),
             ..scope.unwrap_or_default()
         }),
-        (Some(Target::Application(name)), scope) => Ok(OrderScope {
-            application: Some(name.clone()),
+        (Some(Named::Application(name)), scope) => Ok(OrderScope {
+            application: Some(name),
             ..scope.unwrap_or_default()
         }),
         (None, Some(scope)) => Ok(scope),
@@ -218,9 +256,7 @@ pub(crate) async fn one_study(
     screen: &Screen,
 ) -> Result<Answer, CliError> {
     let study_id = service.resolve(target).await?;
-    let body = WhyRequest {
-        why: change.why.clone(),
-    };
+    let body = WhyRequest { why: change.why() };
     one(service, study_id, action, &body, done, change, screen).await
 }
 
@@ -238,23 +274,25 @@ async fn one<B: serde::Serialize>(
         let study = service.study(study_id).await?.study;
         let said = match action {
             "reset" => render::would_reset(&study),
-            _ => format!("dry run: study {study_id} would be {done}"),
+            _ => format!(
+                "dry run: {} would be {done}.",
+                named(study_id, &study.application)
+            ),
         };
         (study, said)
     } else {
         let study = service.steer(study_id, action, body).await?;
-        (study, format!("study {study_id}: {done}"))
+        let said = format!("{}: {done}.", named(study_id, &study.application));
+        (study, said)
     };
-    // What was accepted stays so.
-    let line = study.line.filter(|_| action != "accept");
-    let undo_is = match (action, line) {
+    let undo_is = match (action, study.line) {
         ("reset", Some(_)) => render::UNDO_OF_RESET,
         _ => "",
     };
     output_of(change.output.json, &study, |study| {
         format!(
             "{said}\n{}{undo_is}\n{}",
-            undoing(line),
+            undoing(study.line, change.has_reason()),
             status::study(study, screen)
         )
     })
@@ -274,12 +312,11 @@ pub(crate) async fn objective(
         ));
     };
     let objective = Objective::named(word, maximise).map_err(|error| usage(&error.to_string()))?;
-    let target: Target = target.parse().map_err(|error| usage(&format!("{error}")))?;
-    let study_id = service.resolve(&target).await?;
+    let study_id = service.resolve(&target_of(target)?).await?;
     let body = ObjectiveRequest {
         objective: word.clone(),
         maximise,
-        why: change.why.clone(),
+        why: change.why(),
     };
     let done = format!("made to have the objective {objective}: a new epoch");
     one(service, study_id, "objective", &body, &done, change, screen).await
@@ -300,11 +337,11 @@ pub(crate) async fn warm_start(
     let request = WarmStartRequest {
         from: service.resolve(from).await?,
         dry_run: change.dry_run,
-        why: change.why.clone(),
+        why: change.why(),
     };
     let answer = service.warm_start(study_id, &request).await?;
     output_of(change.output.json, &answer, |answer: &WarmStartAnswer| {
-        render::warm_start(answer, screen)
+        render::warm_start(answer, change.has_reason(), screen)
     })
 }
 
@@ -331,7 +368,7 @@ async fn many(
         values,
         until,
         dry_run: true,
-        why: change.why.clone(),
+        why: change.why(),
     };
     let would = match service.order(&request, ends).await {
         Err(CliError::Client(ClientError::Refused { status: 409, .. })) if ends => {
@@ -345,10 +382,11 @@ async fn many(
         let known = service.accelerators().await?;
         is_known(name, known.into_iter().map(|one| one.name))?;
     }
-    let what = format!("{called} of {}", shown_scope(&request.scope));
+    let of_study = would.studies.first().map(|one| one.application.as_str());
+    let what = format!("{called} of {}", scope_with(&request.scope, of_study));
     if change.dry_run {
         return output_of(change.output.json, &would, |would| {
-            format!("dry run: {what}\n\n{}", render::affected(would, screen))
+            format!("dry run: {what}.\n\n{}", render::affected(would, screen))
         });
     }
     let is_none = would.studies.is_empty() && !ends;
@@ -376,8 +414,8 @@ async fn many(
             .order_id
             .map_or_else(String::new, |id| format!(" (order {id})"));
         format!(
-            "done: {what}{number}\n{}\n{}",
-            undoing(answer.line),
+            "done: {what}{number}.\n{}\n{}",
+            undoing(answer.line, change.has_reason()),
             render::affected(answer, screen)
         )
     })
@@ -415,7 +453,7 @@ fn not_ordered(kind: OrderKind, of: &OrderScope, orders: &[OrderSummary]) -> Cli
         None => String::new(),
     };
     CliError::NotOrdered(format!(
-        "nothing of this scope is {is}: {}{mean}; `io-autotune orders` lists what is ordered",
+        "nothing of this scope is {is}: {}{mean}; `io-autotune audit orders` lists what is ordered",
         shown_scope(of)
     ))
 }
@@ -444,7 +482,7 @@ mod tests {
             (
                 "12 default",
                 false,
-                Some(Target::Study(12)),
+                Some("12".parse().unwrap()),
                 PinTo::Values(BTreeMap::new()),
             ),
             ("ocean cb_nodes=2", false, ocean, PinTo::Values(two.clone())),
@@ -465,6 +503,7 @@ mod tests {
             ("cb_nodes=2 default", true),
             ("ocean", true),
             ("o a= b=1", false),
+            ("job:3", false),
         ] {
             let error = said(text, has_scope).unwrap_err();
             assert_eq!(error.status(), 2, "{text}: {error}");
@@ -473,6 +512,22 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.starts_with("best and default stand alone"), "{error}");
+    }
+
+    #[test]
+    fn a_parameter_that_is_given_twice_is_refused_with_both_values() {
+        for (text, has_scope, told) in [
+            (
+                "ocean cb_nodes=2 b=1 cb_nodes=4",
+                false,
+                "cb_nodes is given twice, as 2 and as 4",
+            ),
+            ("a=1 a=1", true, "a is given twice, as 1 and as 1"),
+        ] {
+            let error = said(text, has_scope).unwrap_err();
+            assert_eq!(error.status(), 2, "{text}");
+            assert!(error.to_string().contains(told), "{error}");
+        }
     }
 
     #[test]
@@ -520,7 +575,7 @@ mod tests {
         assert_eq!(error.status(), 4);
         assert_eq!(
             error.to_string(),
-            "nothing of this scope is off: application ocaen (there is ocean); `io-autotune orders` lists what is ordered"
+            "nothing of this scope is off: application ocaen (there is ocean); `io-autotune audit orders` lists what is ordered"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `io-autotune export` and `import`: studies out of a service, and into another.
+//! `io-autotune transfer export` and `import`: studies out of a service, and into another.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,12 +12,13 @@ use io_autotune_protocol::{
     export_header, shown_json,
 };
 
-use crate::arguments::{Change, StudiesOf, Target};
+use crate::arguments::{Change, StudiesOf};
 use crate::people::called;
 use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
 use crate::screen::Screen;
 use crate::service::{CliError, Service};
+use crate::words::{Named, Target};
 use crate::{Answer, output_of, say};
 
 /// Bytes of a file, at most. A piece ends between characters, and may be some bytes short.
@@ -29,12 +30,16 @@ pub(crate) async fn export(
     target: Option<&Target>,
     output: Option<&Path>,
 ) -> Result<Answer, CliError> {
-    let wanted = target.map(StudiesOf::target).unwrap_or_default();
+    let named = match target {
+        Some(target) => Some(service.named(target).await?),
+        None => None,
+    };
+    let wanted = named.as_ref().map(StudiesOf::named).unwrap_or_default();
     let studies = service.studies(&wanted).await?;
     if studies.is_empty() {
-        return Err(match target {
-            Some(Target::Application(name)) => service.no_study(name).await,
-            Some(Target::Study(study)) => CliError::NoStudyOfNumber(*study),
+        return Err(match named {
+            Some(Named::Application(name)) => service.no_study(&name).await,
+            Some(Named::Study(study)) => CliError::NoStudyOfNumber(study),
             None => CliError::Usage("there is no study to export".to_owned()),
         });
     }
@@ -145,7 +150,7 @@ pub(crate) async fn import(
         step,
         skip_existing,
         cluster: service.cluster().map(str::to_owned),
-        why: change.why.clone(),
+        why: change.why(),
     };
     let done = carry_out(service, upload, &pieces, &request, change, screen).await;
     // An import has removed them itself.
@@ -157,8 +162,8 @@ pub(crate) async fn import(
     let (answer, imported) = done?;
     output_of(change.output.json, &answer, |answer| {
         let said = match imported {
-            true => "imported",
-            false => "dry run: would be imported",
+            true => "imported. There is no undo of an import.",
+            false => "dry run: would be imported. There is no undo of an import.",
         };
         format!("{said}\n\n{}", list(answer).text(screen))
     })
@@ -187,7 +192,7 @@ async fn carry_out(
         }
         if would.studies.len() > 1 {
             let what = format!("import {} studies", would.studies.len());
-            ask(&what, "", &list(&would).text(screen))?;
+            ask(&what, "; there is no undo", &list(&would).text(screen))?;
         }
     }
     let answer = service

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use io_autotune_protocol::{Check, ClientConfig, RunState, RunSummary};
 
-use crate::arguments::{StudiesOf, Target};
+use crate::arguments::StudiesOf;
 use crate::service::{RunsOf, Service};
+use crate::words::Named;
 
 const NAME: &str = "test job";
 const APPLICATION: &str = "io-autotune-doctor";
@@ -111,7 +112,7 @@ fn refused(said: &str) -> Check {
 
 async fn run_of(service: &Service, job_id: u32) -> Result<Option<RunSummary>, String> {
     let wanted = RunsOf {
-        of: StudiesOf::target(&Target::Application(APPLICATION.to_owned())),
+        of: StudiesOf::named(&Named::Application(APPLICATION.to_owned())),
         limit: LOOKED_AT,
         ..RunsOf::default()
     };

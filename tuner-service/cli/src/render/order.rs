@@ -7,9 +7,16 @@ use crate::screen::Screen;
 
 /// A scope in words.
 pub(crate) fn scope(scope: &OrderScope) -> String {
+    scope_with(scope, None)
+}
+
+/// A scope in words; the application that the study of it is of is named with it.
+pub(crate) fn scope_with(scope: &OrderScope, of_study: Option<&str>) -> String {
     let mut words = Vec::new();
-    if let Some(study) = scope.study {
-        words.push(format!("study {study}"));
+    match (scope.study, of_study) {
+        (Some(study), Some(application)) => words.push(named(study, application)),
+        (Some(study), None) => words.push(format!("study {study}")),
+        (None, _) => {}
     }
     if let Some(application) = &scope.application {
         words.push(format!("application {application}"));
@@ -29,15 +36,17 @@ pub(crate) fn scope(scope: &OrderScope) -> String {
     }
 }
 
-/// The words that give an order, and that end it.
-pub(crate) fn words_of(kind: OrderKind, ends: bool) -> &'static str {
-    match (kind, ends) {
-        (OrderKind::Pin, false) => "pin",
-        (OrderKind::Pin, true) => "unpin",
-        (OrderKind::Freeze, false) => "freeze",
-        (OrderKind::Freeze, true) => "resume",
-        (OrderKind::Off, false) => "off",
-        (OrderKind::Off, true) => "on",
+/// A study, as whoever has changed it is told which one it was.
+pub(crate) fn named(study: i64, application: &str) -> String {
+    format!("study {study} (application {application})")
+}
+
+/// The command that gives an order, and with `--end` ends it.
+pub(crate) fn command_of(kind: OrderKind) -> &'static str {
+    match kind {
+        OrderKind::Pin => "pin",
+        OrderKind::Freeze => "freeze",
+        OrderKind::Off => "off",
     }
 }
 
@@ -50,7 +59,7 @@ fn ending(order: &OrderSummary) -> String {
         accelerator,
         cluster,
     } = &order.scope;
-    let mut command = format!("io-autotune {}", words_of(order.kind, true));
+    let mut command = format!("io-autotune {}", command_of(order.kind));
     let mut option = |name: &str, value: &str| command.push_str(&format!(" --{name} {value}"));
     if let Some(application) = application {
         option("application", application);
@@ -65,13 +74,13 @@ fn ending(order: &OrderSummary) -> String {
         option("cluster", cluster);
     }
     match study {
-        Some(study) => command.push_str(&format!(" {study}")),
+        Some(study) => command.push_str(&format!(" study:{study}")),
         None if (uid, application, accelerator) == (&None, &None, &None) => {
             command.push_str(" --all");
         }
         None => {}
     }
-    command + " --why \"...\""
+    command + " --end --why \"...\""
 }
 
 /// What is ordered: a pin with its values.
@@ -83,7 +92,7 @@ pub(crate) fn ordered(order: &OrderSummary) -> String {
     match order.kind {
         OrderKind::Pin if values.is_empty() => "pin default".to_owned(),
         OrderKind::Pin => format!("pin {}", values.join(" ")),
-        kind => words_of(kind, false).to_owned(),
+        kind => command_of(kind).to_owned(),
     }
 }
 
@@ -118,10 +127,12 @@ pub(crate) fn decided_by(order: &OrderSummary, screen: &Screen) -> String {
     )
 }
 
-/// How a change is taken back, by the line of the audit that it has made; nothing of none.
-pub(crate) fn undoing(line: Option<i64>) -> String {
+/// How a change is taken back, by the line of the audit that it has made; nothing of none. A reason is
+/// asked for where the change had one: then it may be needed.
+pub(crate) fn undoing(line: Option<i64>, has_reason: bool) -> String {
+    let why = if has_reason { " --why \"...\"" } else { "" };
     line.map_or_else(String::new, |line| {
-        format!("to take it back: io-autotune undo {line} --why \"...\"\n")
+        format!("to take it back: io-autotune undo {line}{why}\n")
     })
 }
 
@@ -169,15 +180,19 @@ mod tests {
             ..OrderScope::default()
         };
         for (kind, scope, command) in [
-            (OrderKind::Freeze, all, "resume --all"),
+            (OrderKind::Freeze, all, "freeze --all --end"),
             (
                 OrderKind::Off,
                 of_user,
-                "on --user root --accelerator romio",
+                "off --user root --accelerator romio --end",
             ),
-            (OrderKind::Pin, of_ocean, "unpin --application ocean"),
-            (OrderKind::Off, of_study, "on 7"),
-            (OrderKind::Freeze, of_beta, "resume --cluster beta --all"),
+            (OrderKind::Pin, of_ocean, "pin --application ocean --end"),
+            (OrderKind::Off, of_study, "off study:7 --end"),
+            (
+                OrderKind::Freeze,
+                of_beta,
+                "freeze --cluster beta --all --end",
+            ),
         ] {
             let text = decided_by(&order(kind, scope), &Screen::plain());
             let ending = format!("\n             to end it: io-autotune {command} --why \"...\"\n");
@@ -216,6 +231,9 @@ mod tests {
             text.starts_with("pinned       pin cb_nodes=2 of study 7, by carol since"),
             "{text}"
         );
-        assert!(text.contains("io-autotune unpin 7 --why"), "{text}");
+        assert!(
+            text.contains("io-autotune pin study:7 --end --why"),
+            "{text}"
+        );
     }
 }

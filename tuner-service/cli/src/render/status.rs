@@ -19,7 +19,7 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
                 .filter(|study| !study.warnings.is_empty())
                 .map(|study| study.study_id.to_string())
                 .collect();
-            text.push_str("\nRegret: the nodes' time that exploring has cost beyond the default's.\n`io-autotune status --study N` shows one in full.");
+            text.push_str("\nRegret: the nodes' time that exploring has cost beyond the default's.\n`io-autotune status study:N` shows one in full.");
             if !warned.is_empty() {
                 text.push_str(&format!(" Warnings are on {}.", warned.join(", ")));
             }
@@ -484,7 +484,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("to end it: io-autotune on --all --why"),
+            text.contains("to end it: io-autotune off --all --end --why"),
             "{text}"
         );
         let list = columns(&[held]).parsable();

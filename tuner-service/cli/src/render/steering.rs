@@ -7,7 +7,7 @@ use io_autotune_protocol::{
 use jiff::Timestamp;
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::order::{ordered, scope, undoing};
+use super::order::{named, ordered, scope, undoing};
 use super::{differing, gain, status};
 use crate::format::{LINE_FIELDS, Wanted};
 use crate::people::called;
@@ -16,7 +16,7 @@ use crate::screen::Screen;
 /// The studies of an order, with what changes.
 pub(crate) fn affected(answer: &OrderAnswer, screen: &Screen) -> String {
     if answer.studies.is_empty() {
-        return "no study is of this scope now; those that begin later are\n".to_owned();
+        return "No study is of this scope now. Those that begin later are.\n".to_owned();
     }
     let mut text = changes(&answer.studies).text(screen);
     if answer.more {
@@ -26,30 +26,30 @@ pub(crate) fn affected(answer: &OrderAnswer, screen: &Screen) -> String {
 }
 
 /// What a study begins with, and where it stands.
-pub(crate) fn warm_start(answer: &WarmStartAnswer, screen: &Screen) -> String {
-    let (study, from) = (answer.study.study_id, answer.from);
-    let of = format!("study {from} (application {})", answer.from_application);
+pub(crate) fn warm_start(answer: &WarmStartAnswer, has_reason: bool, screen: &Screen) -> String {
+    let study = named(answer.study.study_id, &answer.study.application);
+    let of = named(answer.from, &answer.from_application);
     let said = match answer.epoch {
-        Some(epoch) => format!("study {study}: epoch {epoch} begins with what {of} ranks best"),
-        None => format!("dry run: study {study} would begin with what {of} ranks best"),
+        Some(epoch) => format!("{study}: epoch {epoch} begins with what {of} ranks best."),
+        None => format!("dry run: {study} would begin with what {of} ranks best."),
     };
     let mut text = format!("{said}\n\n");
     for (place, one) in answer.inherited.iter().enumerate() {
         text.push_str(&format!("{:>4}. {}\n", place + 1, differing(one)));
     }
-    text.push_str(&undoing(answer.study.line));
+    text.push_str(&undoing(answer.study.line, has_reason));
     let status = status::study(&answer.study, screen);
     format!("{}\n{status}", shown_lines(&text))
 }
 
 /// What an undo of a reset does, and does not.
-pub(crate) const UNDO_OF_RESET: &str = "that opens a further epoch, with the pin and what the parametrizations took; the gain is proved anew\n";
+pub(crate) const UNDO_OF_RESET: &str = "That opens a further epoch, with the pin and what the parametrizations took. The gain is proved anew.\n";
 
 /// What a reset would open, and drop.
 pub(crate) fn would_reset(study: &StudySummary) -> String {
     let mut text = format!(
-        "dry run: study {} would be reset: epoch {} would open\n",
-        study.study_id,
+        "dry run: {} would be reset: epoch {} would open.\n",
+        named(study.study_id, &study.application),
         study.epoch + 1
     );
     let mut drop = |what: &str| text.push_str(&format!("would be dropped: {what}\n"));
@@ -127,6 +127,20 @@ pub(crate) fn orders(orders: &[OrderSummary], screen: &Screen) -> Columns {
         ]);
     }
     list
+}
+
+/// What was taken back, and by which line.
+pub(crate) fn undone(line: &AuditLine) -> String {
+    let by = line
+        .undone_by
+        .map_or_else(String::new, |by| format!(" by line {by}"));
+    let text = format!(
+        "line {}, {}, is undone{by}: {}.\nThere is no undo of an undo. Give the command again if you want it again.\n",
+        line.audit_id,
+        line.action,
+        of(line)
+    );
+    shown_lines(&text)
 }
 
 /// Lines of the audit in these columns; for programs all that there are if `None`. A terminal has no
@@ -261,7 +275,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             would_reset(&study),
-            "dry run: study 7 would be reset: epoch 2 would open\nwould be dropped: the choice: cb_nodes=2\n"
+            "dry run: study 7 (application ocean) would be reset: epoch 2 would open.\nwould be dropped: the choice: cb_nodes=2\n"
         );
     }
 

@@ -99,7 +99,7 @@ fn unreported_objective(history: &History, facts: StudyFacts<'_>) -> Finding {
     );
     let in_job = facts.objective.in_job().unwrap_or_default();
     let action = format!(
-        "Give the job {in_job}, or `io-autotune objective {} elapsed --why \"...\"`.",
+        "Give the job {in_job}, or `io-autotune objective study:{} elapsed --why \"...\"`.",
         facts.study_id
     );
     finding(FindingKind::Unreported, what, action)
@@ -136,7 +136,7 @@ fn finding(kind: FindingKind, what: String, action: String) -> Finding {
 fn mixed(what: String, study_id: i64) -> Finding {
     let action = format!(
         "Give each kind of work a name of its own (sbatch --io-autotune=app=NAME). If it is one \
-         application's all the same: `io-autotune accept {study_id}`."
+         application's all the same: `io-autotune accept study:{study_id}`."
     );
     finding(FindingKind::Mixed, what, action)
 }
@@ -151,7 +151,7 @@ fn quarantine(why: String, study_id: i64) -> Finding {
 fn drift(why: &str, study_id: i64) -> Finding {
     let action = format!(
         "Nothing: the search goes on from what was best before. If the work has changed, \
-         `io-autotune reset {study_id} --why \"other work\"` forgets it."
+         `io-autotune reset study:{study_id} --why \"other work\"` forgets it."
     );
     finding(FindingKind::Drift, format!("{why}."), action)
 }

@@ -85,8 +85,8 @@ def _regression(study: Study) -> Iterator[Finding]:
                 f" {gain.objective}"
             )
             + f" ({per_cent(-gain.high)} at least), by {gain.control_runs} control runs.",
-            f'`io-autotune reset {number} --why "chosen parametrization is slower"` searches anew;'
-            " `io-autotune explain JOBID` says why it was chosen.",
+            f'`io-autotune reset study:{number} --why "chosen parametrization is slower"` searches'
+            " anew; `io-autotune explain JOBID` says why it was chosen.",
         )
 
 
@@ -108,7 +108,7 @@ def _waste(study: Study, search: Explored | None) -> Iterator[Finding]:
             "waste",
             f"{search.runs} exploring runs took {search.mean:.1f} times the default on average, and"
             " none of what they tried is a tenth faster.",
-            f'`io-autotune pin {number} --why "nothing to win"` ends the search with what is'
+            f'`io-autotune pin study:{number} --why "nothing to win"` ends the search with what is'
             " recommended now.",
         )
 
@@ -117,10 +117,10 @@ def _pin_default(study: Study) -> str:
     """Pins the default: one of its values suffices."""
     known = [each for each in study.parameters if each.default is not None]
     if not known:
-        return f'`io-autotune pin {study.study_id} --why "default is best"`'
+        return f'`io-autotune pin study:{study.study_id} --why "default is best"`'
     # What the page says is copied into a shell, and names are not ours.
     value = shlex.quote(f"{known[0].name}={known[0].default}")
-    return f'`io-autotune pin {study.study_id} {value} --why "default is best"`'
+    return f'`io-autotune pin study:{study.study_id} {value} --why "default is best"`'
 
 
 def quiet(study: Study, last_run: datetime, now: datetime) -> Iterator[Finding]:
