@@ -145,6 +145,14 @@ def test_an_array_is_one_submission_and_a_run_for_each_task(site: Site, tasks: i
     runs = site.history(app)
     assert {run["state"] for run in runs} == {"counted"}, [run["verdict"] for run in runs]
     assert len({run["job_id"] for run in runs}) == len(runs) == tasks
+    # Each is found as squeue shows it, though the service knows its own id alone.
+    squeue = ["squeue", "--noheader", "--array", "--states=all", "--format=%F_%K|%A"]
+    listed = site.cluster.run_as(ALICE, squeue).stdout.split()
+    of_array = [line.split("|") for line in listed if line.startswith(f"{first.job_id}_")]
+    assert len(of_array) == tasks
+    for word, job_id in of_array[:: tasks // 5]:
+        (one,) = site.ask(ALICE, "explain", word)
+        assert str(one["run"]["job_id"]) == job_id, word
 
 
 @pytest.mark.parametrize("how", ["wrap", "run.sh"])

@@ -330,7 +330,7 @@ def test_tuning_that_surely_cost_more_than_it_saved_is_waste() -> None:
 
 def test_where_the_default_is_best_stopping_is_a_result() -> None:
     runs = frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT))
-    assert "pin 12 a=1" in listed(runs, verdict="no_effect", share=0.0)["already_best"].do
+    assert "pin study:12 a=1" in listed(runs, verdict="no_effect", share=0.0)["already_best"].do
 
 
 def test_a_search_that_nobody_runs_any_more_is_quiet() -> None:
@@ -350,4 +350,4 @@ def test_what_to_do_is_a_command_that_a_shell_understands() -> None:
     odd = replace(plain, parameters=[Parameter("a", "x; rm -rf /", 2, None)])
     command = findings(odd, (), None)[0].do.split(" stops here")[0]
     assert command[0] == command[-1] == "`"  # code, to the page
-    assert shlex.split(command[1:-1])[:4] == ["io-autotune", "pin", "12", "a=x; rm -rf /"]
+    assert shlex.split(command[1:-1])[:4] == ["io-autotune", "pin", "study:12", "a=x; rm -rf /"]
