@@ -35,7 +35,7 @@ pub(crate) fn studies(space: &Space, in_use: &[SpaceInUse]) -> String {
         (same, "go on as they are"),
         (
             settled,
-            "stay settled, and what is claimed of them stands; `reset` lets one explore what is new",
+            "stay settled with what is claimed of them; `reset` explores what is new",
         ),
         (on, "search on, with the runs that still fit"),
         (again, "had settled and search again"),
