@@ -382,7 +382,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Runs, one a line, as sacct lists jobs: times, values, what counts
+    /// Runs, one a line, as sacct lists jobs: times, values, verdicts
     #[command(
         after_help = "Examples:\n  io-autotune history ocean --starttime yesterday\n  io-autotune history --format JobID,Elapsed%10,Change%-40 --state counted\n  io-autotune history ocean --parsable2 --noheader --limit 1000"
     )]
@@ -416,7 +416,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run\n  io-autotune freeze ocean --end"
     )]
     Freeze(Order),
-    /// What a study makes small or large; in a job, a measure of its own
+    /// What a study makes small or large; in a job: report a measure
     ///
     /// A change holds from now on, in a new epoch.
     #[command(
@@ -519,7 +519,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Which application is a job's name? What would other rules change?
+    /// Which application a job's name is, and what other rules change
     #[command(
         subcommand,
         after_help = "Examples:\n  io-autotune rules check 'nf-ALIGN_(sample_1)' ocean.sh\n  io-autotune rules check --file mine.toml --comment rule_align 0f8fad5b-d9cb-469f-a165-70867728950e\n  io-autotune rules try mine.toml    which histories would merge, split or be renamed?"

@@ -375,8 +375,8 @@ const TAKEN: [(&str, &str, [u16; 3]); 19] = [
     ("/v1/runs/finish", "/told/0/parameter", [200, 200, 200]),
     // A list of hosts is long where a job has many nodes.
     ("/v1/outcomes", "/outcomes/0/node_list", [422, 422, 200]),
-    // Only what is removed has a reason.
-    ("/v1/retention", "/why", [422, 200, 422]),
+    // Whom a line concerns is known once it is found.
+    ("/v1/audit/{audit_id}/undo", "/why", [422, 404, 422]),
     // Any text may be a piece of a file, until the file is read; another one is another piece.
     ("/v1/imports/{upload}", "/text", [422, 200, 409]),
 ];
