@@ -24,8 +24,8 @@ from io_autotune_report.document import (
     Measured,
     Night,
     NodeHours,
-    NotCounted,
     Noise,
+    NotCounted,
     Parameter,
     Report,
     RunPoint,
@@ -109,7 +109,9 @@ def report(seed: int = 7, studies: int = len(_PLANS)) -> Report:
         changes=_changes(made),
         history=_history(random, saved),
         not_counted=[
-            NotCounted("cancelled", 41, 9), NotCounted("failed", 12, 4), NotCounted("resized", 1, 1),
+            NotCounted("cancelled", 41, 9),
+            NotCounted("failed", 12, 4),
+            NotCounted("resized", 1, 1),
         ],
     )  # fmt: skip
 

@@ -253,9 +253,7 @@ def test_a_judgement_that_commits_late_is_not_lost(
     same(report, database, tmp_path)
 
 
-def test_runs_that_do_not_count_are_summed_up_by_why(
-    database: str, year: Year, tmp_path: Path
-) -> None:
+def test_runs_that_do_not_count_are_summed_up_by_why(database: str, year: Year) -> None:
     fill(database, year)
     with psycopg.connect(database) as connection:
         judged = connection.execute(

@@ -54,15 +54,11 @@ Examples:
   io-autotune transfer export --all > studies.jsonl
   io-autotune admin retention --dry-run       what old runs would be removed?
 
-A study is named by its application or its number: ocean, app:ocean, study:12. A job as squeue and sacct
-write it: 4711, 4711_3, 4711+0, 4711.batch, job:4711. A number alone is a study's where a command is about
-studies and a job's where it is about jobs; where it could be two things nothing is done, and both are told.
+A study is the tuning of one application with one accelerator (such as romio, for MPI-IO) in one setting, such as on two nodes. It is named by its application or by its number: ocean, app:ocean, study:12. A job is named as by squeue and sacct: 4711, 4711_3, 4711+0, 4711.batch, job:4711. Where a number could be two things, nothing is done, and both commands are printed to choose from.
 
-Users see and steer their own studies, operators see everyone's, admins steer them. --why is needed for
-changes that are about more than one's own studies.
+Users see and steer their own studies; operators see everyone's; admins see and steer everyone's. A change of others' studies needs --why, and one of many studies --yes; with --dry-run it only says what it would do.
 
-Exit status: 0 done; 1 no (a check failed, a replay differs, a file is refused); 2 the command line is wrong, or a
-change of many studies lacks --yes; 3 the service cannot be asked; 4 the service refuses, or there is no such thing.
+Exit status: 0 done; 1 no (a check failed, a replay differs, a file is wrong); 2 the command line is wrong, or a change of many studies lacks --yes; 3 the service cannot be asked; 4 the service refuses, or there is no such thing.
 
 Times are local. Programs read --json (docs/openapi.json describes it), --csv or --parsable2.";
 
@@ -416,7 +412,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run\n  io-autotune freeze ocean --end"
     )]
     Freeze(Order),
-    /// What a study makes small or large; in a job: report a measure
+    /// Tune for another number than time, such as a rate jobs report
     ///
     /// A change holds from now on, in a new epoch.
     #[command(
@@ -433,7 +429,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         change: Change,
     },
-    /// Tune a study though its runs look like different work
+    /// Tune on, although a study's runs look like different work
     ///
     /// Such a study is only observed, until somebody says that its runs are one application's.
     #[command(
@@ -450,7 +446,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  io-autotune audit --study 12 --by root\n  io-autotune audit --format Line,Action,Why --parsable2\n  io-autotune audit orders    what is off, frozen or pinned, of more than one study"
     )]
     Audit(Box<Audit>),
-    /// Histories out of a service, into another, or for another study
+    /// Write histories to a file, read them in, or begin with others'
     #[command(
         subcommand,
         after_help = "Examples:\n  io-autotune transfer export --all --output studies.jsonl\n  io-autotune transfer import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune transfer warm-start climate --from ocean"
@@ -489,7 +485,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NAME", default_value_t = MethodName::SurrogateGenetic)]
         method: MethodName,
     },
-    /// Replay tables of measurements under any methods
+    /// Try tuning methods on tables of measurements
     ///
     /// Every metric of the papers is printed.
     #[command(after_help = SIMULATE)]
@@ -519,7 +515,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Which application a job's name is, and what other rules change
+    /// Which application is a job's name, by these rules or by others?
     #[command(
         subcommand,
         after_help = "Examples:\n  io-autotune rules check 'nf-ALIGN_(sample_1)' ocean.sh\n  io-autotune rules check --file mine.toml --comment rule_align 0f8fad5b-d9cb-469f-a165-70867728950e\n  io-autotune rules try mine.toml    which histories would merge, split or be renamed?"
