@@ -236,6 +236,7 @@ class Study:
     phase: str
     """baseline, design, search or settled; or pinned."""
     runs: int
+    """In all of its epochs; ``status`` counts those of the current one."""
     counted: int
     failed: int
     gain: Gain
