@@ -11,6 +11,7 @@ from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 from io_autotune_report.analyse.estimators.gain import false_discovery
 from io_autotune_report.analyse.estimators.sums import total
 from io_autotune_report.document import Gain
@@ -74,7 +75,9 @@ def read(lines: Iterable[str]) -> tuple[Claims, dict[str, Totals]]:
 def _claims(studies: list[dict[str, Any]]) -> tuple[float, float, int]:
     held = [
         said.verdict in ("faster", "slower")
-        for said in false_discovery([Gain(**study["gain"]) for study in studies])
+        for said in false_discovery(
+            msgspec.convert([study["gain"] for study in studies], list[Gain])
+        )
     ]
     true = [study["truth"] != 0 for study in studies]
     found = sum(map(all, zip(held, true, strict=True)))
