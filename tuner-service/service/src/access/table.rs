@@ -132,6 +132,8 @@ impl Endpoint {
 
 /// For all, as it is about the site.
 const SITE: &[(Role, Grant)] = &[(User, All)];
+/// Likewise; an admin is told more.
+const SITE_AND_ADMINS: &[(Role, Grant)] = &[(User, All), (Admin, All)];
 /// To read: one's own, or everyone's.
 const READ_OWN: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
 /// To read: one's own, an account's, or everyone's.
@@ -162,7 +164,7 @@ const DOCTOR: &str = "only admins and operators ask what the service says of its
 /// The table.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     get("/v1/accelerators", SITE, NOBODY),
-    get("/v1/accelerators/{name}", SITE, NOBODY),
+    get("/v1/accelerators/{name}", SITE_AND_ADMINS, NOBODY),
     get("/v1/applications/rules", SITE, NOBODY),
     get("/v1/applications/names", READ_OWN, NOBODY),
     post("/v1/preview", &[(User, Own)], NOBODY),

@@ -361,8 +361,8 @@ async fn a_file_that_is_wrong_leaves_nothing_and_says_where() {
         (without_end, "file: it ends before its end".to_owned()),
         (text[..text.len() / 2].to_owned(), "line ".to_owned()),
         (
-            text.replacen("\"version\":1", "\"version\":2", 1),
-            "line 1, header: the file has version 2".to_owned(),
+            text.replacen("\"version\":2", "\"version\":3", 1),
+            "line 1, header: the file has version 3".to_owned(),
         ),
         (
             text.replacen("\"restart_count\":0", "\"restart_count\":\"x\"", 1),
