@@ -7,7 +7,7 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::time::{Instant, timeout_at};
 
-use crate::connections::{ACQUIRE_TIMEOUT, Connections, DatabaseUrl, Pooler, Session, Transaction};
+use crate::connections::{Connections, DatabaseUrl, Pooler, Session, Transaction};
 use crate::error::{Named, StoreError};
 use crate::kept::KeptEpochs;
 use crate::sources::KeptSources;
@@ -34,6 +34,8 @@ pub struct Store {
 pub struct StoreOptions {
     /// The most connections at once.
     pub connections: u32,
+    /// The longest wait for a connection.
+    pub acquire_timeout: Duration,
     /// The longest statement: by then whoever asked has given up.
     pub statement_timeout: Duration,
     /// The most studies of a user.
@@ -48,6 +50,8 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             connections: 16,
+            // A prolog has two seconds for everything.
+            acquire_timeout: Duration::from_millis(900),
             statement_timeout: Duration::from_secs(10),
             most_studies: u32::MAX,
             reads_sources: false,
@@ -68,6 +72,7 @@ impl Store {
     pub fn of(url: DatabaseUrl, wanted: StoreOptions) -> Self {
         let session = Session {
             connections: wanted.connections,
+            acquire_timeout: wanted.acquire_timeout,
             statement_timeout: wanted.statement_timeout,
             pooler: wanted.pooler,
         };
@@ -118,7 +123,7 @@ impl Store {
         let options = self.pool.options();
         let own = PgPoolOptions::new()
             .max_connections(1)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .acquire_timeout(self.pool.acquire_timeout())
             .connect_lazy_with(options.options([("statement_timeout", "0")]));
         let migrated = MIGRATIONS.run(&own).await;
         own.close().await;
@@ -223,7 +228,8 @@ impl Store {
     /// A read-only transaction called `name`: statements see one snapshot. It ends when dropped.
     pub(crate) async fn snapshot(&self, name: &'static str) -> Result<Transaction, StoreError> {
         let begin = "begin isolation level repeatable read read only";
-        self.begin_with(begin, name, ACQUIRE_TIMEOUT).await
+        self.begin_with(begin, name, self.pool.acquire_timeout())
+            .await
     }
 
     /// Begins, names and bounds a transaction in one round trip.

@@ -36,11 +36,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a connection that is given back may take to say that it lives.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Longest wait for a connection: a prolog has two seconds for everything.
-pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
-
-/// Longest wait for a transaction that has begun, with the wait for its connection.
-const BEGIN_TIMEOUT: Duration = Duration::from_millis(1000);
+/// How much longer than for a connection alone is waited for a transaction that has begun.
+const BEGINNING: Duration = Duration::from_millis(100);
 
 /// A connection that was given back so recently is not asked whether it still works.
 const UNTESTED: Duration = Duration::from_millis(100);
@@ -67,6 +64,7 @@ pub enum Pooler {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
     pub(crate) connections: u32,
+    pub(crate) acquire_timeout: Duration,
     pub(crate) statement_timeout: Duration,
     pub(crate) pooler: Pooler,
 }
@@ -151,7 +149,7 @@ impl Connections {
         let expected = session.expected();
         let pool = PgPoolOptions::new()
             .max_connections(session.connections)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .acquire_timeout(session.acquire_timeout)
             .test_before_acquire(false)
             // sqlx would wait for the answer of a server that is gone without a word, and keep the place.
             .after_release(|connection, _| {
@@ -198,6 +196,11 @@ impl Connections {
         }))
     }
 
+    /// The longest wait for a connection.
+    pub(crate) fn acquire_timeout(&self) -> Duration {
+        self.0.session.acquire_timeout
+    }
+
     /// How the server in use is connected to.
     pub(crate) fn options(&self) -> PgConnectOptions {
         self.0.pool.connect_options().as_ref().clone()
@@ -239,7 +242,7 @@ impl Connections {
             own.session().await?.begin(statements).await
         });
         // A pooler lets a transaction wait for a session, for two minutes if it is not told otherwise.
-        match timeout(BEGIN_TIMEOUT, began).await {
+        match timeout(self.0.session.acquire_timeout + BEGINNING, began).await {
             Ok(began) => began.unwrap_or(Err(sqlx::Error::WorkerCrashed)),
             Err(_) => Err(sqlx::Error::PoolTimedOut),
         }
@@ -270,7 +273,7 @@ impl Connections {
     }
 
     async fn held(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        let deadline = Instant::now() + ACQUIRE_TIMEOUT;
+        let deadline = Instant::now() + self.0.session.acquire_timeout;
         self.look_for_a_writer();
         let mut is_second = false;
         loop {

@@ -64,6 +64,7 @@ fn each_server_is_named_with_what_is_wrong_there_and_a_remedy_is_said_once() {
 fn over_a_pooler_each_transaction_sets_its_own_limits_and_nothing_is_prepared() {
     let session = |pooler| Session {
         connections: 1,
+        acquire_timeout: Duration::from_millis(900),
         statement_timeout: Duration::from_secs(10),
         pooler,
     };

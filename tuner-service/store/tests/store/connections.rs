@@ -202,7 +202,11 @@ async fn of_several_servers_each_is_named_until_one_takes_writes() {
 #[tokio::test]
 async fn when_all_connections_are_in_use_that_is_what_is_said() {
     let database = Database::new().await;
-    let store = database.store(1);
+    let options = StoreOptions {
+        connections: 1,
+        ..StoreOptions::default()
+    };
+    let store = Store::open(database.url().as_str(), options).unwrap();
     let holder = database.hold("lock table studies").await;
     let waiting = tokio::spawn({
         let store = store.clone();

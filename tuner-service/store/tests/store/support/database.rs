@@ -29,10 +29,11 @@ impl Database {
         Self(io_autotune_test_database::Database::empty().await)
     }
 
-    /// A store with a pool of at most `connections`.
+    /// A store with a pool of at most `connections`, for which it waits as long as a busy machine takes.
     pub(crate) fn store(&self, connections: u32) -> Store {
         let options = StoreOptions {
             connections,
+            acquire_timeout: Duration::from_secs(30),
             ..StoreOptions::default()
         };
         Store::open(self.url().as_str(), options).unwrap()
