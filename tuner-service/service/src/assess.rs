@@ -120,13 +120,8 @@ pub(crate) async fn of(
     Ok(match kept {
         Some(kept) if kept.epoch == state.epoch => kept,
         kept => {
-            // What is claimed of a settled study stands when the accelerator offers more, before a run of
-            // the new epoch too.
-            let stays = state.opened.takes == "runs" && state.history.tally.settled > 0;
-            let (gain, effects) = kept.map_or_else(Default::default, |one| {
-                (Some(one.gain).filter(|_| stays), one.effects)
-            });
-            let gain = gain.unwrap_or_else(|| Evidence::default().gain(state.epoch));
+            let effects = kept.map(|one| one.effects).unwrap_or_default();
+            let gain = Evidence::default().gain(state.epoch);
             assessment(state, gain, effects, settings)
         }
     })

@@ -130,8 +130,7 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
         return Next::Judge(failed(facts, (NotCountedBecause::Failed, why)));
     }
     if facts.suspended {
-        let why = "it was suspended for a while".to_owned();
-        return Next::Judge(not_counted((NotCountedBecause::Suspended, why)));
+        return Next::Judge(not_counted(suspended()));
     }
     Next::Judge(sample(facts, run, ""))
 }
@@ -201,8 +200,7 @@ fn lower_bound(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Result<Verdic
     says_something(facts)?;
     kept_its_size(facts, run)?;
     if facts.suspended {
-        let why = "it was suspended for a while".to_owned();
-        return Err((NotCountedBecause::Suspended, why));
+        return Err(suspended());
     }
     if let Some(missing) = &run.missing {
         return Err((NotCountedBecause::PartlyReported, missing.clone()));
@@ -217,6 +215,11 @@ fn lower_bound(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Result<Verdic
         parametrization: had(facts, &run.applied)?,
         why: format!("{WORD}: it would have taken longer than {elapsed:.3} s"),
     })
+}
+
+fn suspended() -> WhyNot {
+    let why = "it was suspended for a while".to_owned();
+    (NotCountedBecause::Suspended, why)
 }
 
 fn no_step() -> WhyNot {

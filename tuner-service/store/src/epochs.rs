@@ -90,7 +90,19 @@ pub(crate) async fn open_changed_epoch(
     let why = "the accelerator's parameters changed";
     open_following_epoch(connection, name, parent, parent.epoch + 1, space, why).await?;
     let has_settled = parent.history.tally.settled > 0;
-    if has_settled && !stays_settled(&parent.space, space) {
+    if has_settled && stays_settled(&parent.space, space) {
+        // What is known of it stands, and is of the new epoch until that has a verdict.
+        sqlx::query!(
+            "update studies set assessment = jsonb_set(assessment, '{epoch}', to_jsonb($2::int))
+             where id = $1 and assessment->'epoch' = to_jsonb($3::int)",
+            parent.study_id,
+            parent.epoch + 1,
+            parent.epoch
+        )
+        .execute(&mut *connection)
+        .await
+        .named(name)?;
+    } else if has_settled {
         let detail = json!({ "opened_epoch": parent.epoch + 1 });
         let entry = Entry::of_study("search-again", parent.study_id, detail);
         let why = "the accelerator's file has another default, or offers other values in the place of some";

@@ -63,8 +63,8 @@ pub fn carried(history: &History, from: &Space, to: &Space) -> History {
 }
 
 /// Whether a study that has settled in the space `from` stays settled in `to`: one of them offers all that
-/// the other does, with the same defaults. What was chosen stands, and so does what is claimed of it. New
-/// values are explored when somebody resets the study.
+/// the other does, with the same defaults. What was chosen stands if it is still offered, and so does what is
+/// claimed of it. New values are explored when somebody resets the study.
 #[must_use]
 pub fn stays_settled(from: &Space, to: &Space) -> bool {
     offers_nothing_new(from, to) || offers_nothing_new(to, from)
