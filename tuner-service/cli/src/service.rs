@@ -119,6 +119,9 @@ impl RunsOf {
     }
 }
 
+/// Studies of a page, at most, of a service before 0.4: a page of this length need not be the last.
+const PAGE_BEFORE_0_4: usize = 25;
+
 /// Far above any list that the service answers with, in bytes.
 const LISTS: usize = 64 * 1024 * 1024;
 
@@ -182,7 +185,7 @@ impl Service {
             let query = query.with("limit", Some(STUDIES_PAGE));
             let path = format!("/v1/studies{query}");
             let page: Vec<_> = self.page(&path, studies.is_empty()).await?;
-            let is_last = page.len() < STUDIES_PAGE as usize;
+            let is_last = page.len() < STUDIES_PAGE as usize && page.len() != PAGE_BEFORE_0_4;
             studies.extend(page);
             if is_last {
                 return Ok(studies);

@@ -15,10 +15,9 @@ pub struct Assessment {
     pub epoch: i32,
     /// The gain of the parametrization that the epoch has chosen.
     pub gain: Gain,
-    /// Where the epoch stands: what decides on its next run. Absent of one that a version before 0.4
-    /// assessed.
+    /// What screens show of the epoch beside its gain. Absent of one that a version before 0.4 assessed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub overview: Option<Overview>,
     /// The most that exploring was estimated to have cost the epoch so far, in runs of the default. What
     /// is estimated later may be less; this never falls.
     #[serde(default)]
@@ -40,6 +39,42 @@ pub struct Assessment {
     /// What is estimated where others fare as ever; none where nothing is known of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaned: Option<CleanedEstimates>,
+}
+
+/// What screens show of an epoch beside its gain, as its last verdict left it: no reader loads the
+/// epoch's runs or fits a surrogate for it. Means are in the history's numbers, which are reciprocals
+/// where the objective is maximised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Overview {
+    /// Where the epoch stands: what decides on its next run.
+    pub standing: Standing,
+    /// How many parametrizations were tested.
+    pub tested: u64,
+    /// The counted runs of the default; absent before there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Elapsed>,
+    /// The recommended parametrization; absent before any ran twice, and where nothing can be won.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommended: Option<Recommended>,
+    /// The expected regret, in runs of the default.
+    pub regret: f64,
+    /// The regret budget, in runs of the default.
+    pub regret_budget: f64,
+}
+
+/// The parametrization that an epoch recommends, and what its runs took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Recommended {
+    /// The parametrization.
+    pub parametrization: Parametrization,
+    /// Its counted runs, at least 2.
+    pub n: u64,
+    /// Their mean, raised by runs that the time limit ended.
+    pub mean: f64,
+    /// The standard error of their mean.
+    pub standard_error: f64,
 }
 
 /// The mean of some runs' elapsed, or of another objective.
@@ -187,6 +222,19 @@ pub enum Outlook {
     Promising,
     /// A gain or a loss is claimed.
     Resolved,
+}
+
+impl Outlook {
+    /// By the gain of the study's own runs and the one together with others. What is claimed by its own
+    /// runs needs no more of them, whatever is not claimed together with others.
+    #[must_use]
+    pub fn of(own: Option<&Gain>, shared: Option<&Gain>) -> Self {
+        let own = own.map(Gain::outlook).unwrap_or_default();
+        match shared {
+            Some(shared) if own != Outlook::Resolved => shared.outlook_together(),
+            _ => own,
+        }
+    }
 }
 
 /// The gain of what is recommended over control runs, as a share of the default's elapsed: 0.2 is a

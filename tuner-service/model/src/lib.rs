@@ -25,7 +25,7 @@ pub mod words;
 
 pub use assessment::{
     Assessment, CleanedEstimates, Compared, Effect, Elapsed, ElapsedBeside, Estimate, Finding,
-    FindingKind, Gain, GainVerdict, Outlook, SharedGain,
+    FindingKind, Gain, GainVerdict, Outlook, Overview, Recommended, SharedGain,
 };
 pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};

@@ -107,6 +107,9 @@ pub struct Standing {
     /// The regret budget, while it is used up: at most what should beat the default is explored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
+    /// The runs of other users, or what other studies have learnt, were a part of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_others: bool,
 }
 
 /// The runs of an epoch so far, as the rules count them. Runs in flight come on top.
@@ -227,4 +230,6 @@ pub enum Unknown {
     Limit,
     /// How the runs in flight end.
     InFlight,
+    /// What other users' runs and other studies have shown since the study's last verdict.
+    Others,
 }

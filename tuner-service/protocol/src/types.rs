@@ -20,8 +20,8 @@ use crate::setting::SettingKind;
 /// that makes one.
 pub const RUNS_PAGE: u32 = 100;
 
-/// Studies of a page, at most: each takes some milliseconds.
-pub const STUDIES_PAGE: u32 = 25;
+/// Studies of a page, at most.
+pub const STUDIES_PAGE: u32 = 250;
 
 /// Orders of a page, at most.
 pub const ORDERS_PAGE: u32 = 100;

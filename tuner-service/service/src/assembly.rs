@@ -136,6 +136,7 @@ impl Assembly {
                     self.store.clone(),
                     cluster,
                     apart,
+                    Arc::clone(&self.nodes.surrogates),
                     Arc::clone(&self.nodes.metrics),
                     place == 0,
                     reconciled.clone(),

@@ -1,26 +1,38 @@
 //! Has the engine assess studies, and stores the results.
 
+use std::sync::Arc;
+
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, Settings, SharedEvidence, Source, StudyFacts, SurrogateCache};
-use io_autotune_model::{Assessment, CleanedEstimates, Effect, Estimate, Gain, SharedGain};
+use io_autotune_engine::{
+    ENGINE_VERSION, Epoch, History, Settings, SharedEvidence, Source, Space, Standing, StudyFacts,
+    SurrogateCache, elapsed_of,
+};
+use io_autotune_model::{
+    Assessment, CleanedEstimates, Effect, Elapsed, Estimate, Gain, Outlook, Overview, Recommended,
+    SharedGain,
+};
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::apart::{Apart, Work};
-use crate::decide::{restricted_to_own, standing_of};
+use crate::decide::{heard_by, of_history, restricted_to_own, sources_of, standing_of};
+use crate::surrogates::SurrogateCaches;
 
 /// Assesses studies whose verdicts are older than evidence. One that cannot be assessed is set apart.
 pub(crate) async fn overdue(
     store: &Store,
-    settings: &Settings,
+    reckoning: Reckoning<'_>,
     apart: &Apart,
     limit: i64,
 ) -> Result<(), StoreError> {
-    for study_id in store.unassessed(limit, &apart.resting_studies()).await? {
-        let assessed = async { renew(store.assess(study_id).await?, settings).await };
+    let by = reckoning.digest();
+    let resting = apart.resting_studies();
+    for study_id in store.unassessed(limit, &resting, &by).await? {
+        let assessed = async { renew(store.assess(study_id).await?, reckoning).await };
         apart.note(Work::Study(study_id), assessed.await)?;
     }
     Ok(())
@@ -28,18 +40,48 @@ pub(crate) async fn overdue(
 
 /// Assesses all such studies, after rebuilding their caches from their judgements.
 pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreError> {
-    for study_id in store.unassessed(i64::MAX, &[]).await? {
+    let surrogates = SurrogateCaches::default();
+    let reckoning = Reckoning {
+        settings,
+        surrogates: &surrogates,
+    };
+    let by = reckoning.digest();
+    for study_id in store.unassessed(i64::MAX, &[], &by).await? {
         let mut assessing = store.assess(study_id).await?;
         for kept in assessing.evidence().await? {
             assessing.fold_caches(kept.epoch_id).await?;
         }
-        renew(assessing, settings).await?;
+        renew(assessing, reckoning).await?;
     }
     Ok(())
 }
 
+/// What a study is assessed by beside its runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reckoning<'a> {
+    /// How studies run.
+    pub(crate) settings: &'a Settings,
+    /// Fitted surrogates. They save time and change nothing.
+    pub(crate) surrogates: &'a SurrogateCaches,
+}
+
+impl Reckoning<'_> {
+    /// A digest of the engine's version and of the settings: an assessment of another one is renewed.
+    pub(crate) fn digest(&self) -> String {
+        let what = json!([ENGINE_VERSION, self.settings]).to_string();
+        let digest = Sha256::digest(what.as_bytes());
+        digest[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
 /// Renews a study's assessment and commits the transaction.
-pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
+pub(crate) async fn renew(
+    mut assessing: Assessing,
+    reckoning: Reckoning<'_>,
+) -> Result<(), StoreError> {
     let state = assessing.state().await?;
     let earlier = assessing.assessment().await?;
     let shared_earlier = earlier.as_ref().and_then(|one| one.shared.clone());
@@ -82,13 +124,15 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
             )
             .await?;
     }
-    let renewed = assessment(&state, gain, effects, settings);
+    let shared = shared(&mut assessing, &state, shared_earlier).await?;
+    let renewed = assessment(&state, gain, shared, effects, reckoning);
     let assessment = Assessment {
-        shared: shared(&mut assessing, &state, shared_earlier).await?,
         exploring_cost: renewed.exploring_cost.max(cost_before),
         ..renewed
     };
-    assessing.write_assessment(&assessment).await?;
+    assessing
+        .write_assessment(&assessment, &reckoning.digest())
+        .await?;
     assessing.commit().await
 }
 
@@ -113,7 +157,7 @@ async fn enter(
 /// A study's assessment: the stored one if it is about the current epoch.
 pub(crate) async fn of(
     store: &Store,
-    settings: &Settings,
+    reckoning: Reckoning<'_>,
     state: &StudyState,
 ) -> Result<Assessment, StoreError> {
     let kept = store.assessment(state.study_id).await?;
@@ -122,9 +166,58 @@ pub(crate) async fn of(
         kept => {
             let effects = kept.map(|one| one.effects).unwrap_or_default();
             let gain = Evidence::default().gain(state.epoch);
-            assessment(state, gain, effects, settings)
+            assessment(state, gain, None, effects, reckoning)
         }
     })
+}
+
+/// The overview of a study whose assessment has none: its epoch has no verdict yet, or an earlier
+/// release gave the last one.
+pub(crate) fn overview_of(
+    state: &StudyState,
+    outlook: Outlook,
+    reckoning: Reckoning<'_>,
+) -> Overview {
+    let Reckoning {
+        settings,
+        surrogates,
+    } = reckoning;
+    let heard = heard_by(state);
+    let (_, sources) = sources_of(state, settings, Some(surrogates));
+    let fitted = surrogates.of(state.epoch_id);
+    let restricted = of_history(state, heard.history);
+    let history = restricted.history();
+    let prior = fitted.prior(restricted.space(), &sources);
+    let epoch = Epoch::restricted(&restricted, settings, state.seed)
+        .with_outlook(outlook)
+        .with_cache(&fitted)
+        .with_prior(prior.as_ref());
+    let own = restricted_to_own(state);
+    let recommended = epoch.recommend(history);
+    Overview {
+        standing: Standing {
+            with_others: heard.hearing.is_some() || !sources.is_empty(),
+            ..standing_of(&epoch, history, own.history())
+        },
+        tested: history.tested.len() as u64,
+        default: of_default(&state.space, history),
+        recommended: recommended.map(|best| Recommended {
+            parametrization: best.parametrization,
+            n: best.n,
+            mean: best.mean,
+            standard_error: best.standard_error,
+        }),
+        regret: epoch.expected_regret(history),
+        regret_budget: settings.regret.bound(history.tally.total),
+    }
+}
+
+/// The counted runs of the default in a history.
+pub(crate) fn of_default(space: &Space, history: &History) -> Option<Elapsed> {
+    let default = space.default();
+    let mut tested = history.tested.iter();
+    let found = tested.find(|one| one.parametrization == default);
+    found.and_then(|one| elapsed_of(&one.elapsed))
 }
 
 /// The evidence to continue. If a run in it has a new verdict, all runs enter anew: a mean cannot
@@ -202,13 +295,19 @@ fn judged<'a>(run: &'a EvidenceRow, default: &'a str) -> JudgedRun<'a> {
 fn assessment(
     state: &StudyState,
     gain: Gain,
+    shared: Option<SharedGain>,
     effects: Vec<Effect>,
-    settings: &Settings,
+    reckoning: Reckoning<'_>,
 ) -> Assessment {
+    let outlook = Outlook::of(Some(&gain), shared.as_ref().map(|shared| &shared.gain));
+    let overview = overview_of(state, outlook, reckoning);
     let restricted = restricted_to_own(state);
-    // All that is asked below is asked of one history: it is fitted once.
-    let surrogates = SurrogateCache::default();
-    let epoch = Epoch::restricted(&restricted, settings, state.seed)
+    // What is asked below is asked of its own runs alone, which are fitted once.
+    let surrogates = match overview.standing.with_others {
+        true => Arc::<SurrogateCache>::default(),
+        false => reckoning.surrogates.of(state.epoch_id),
+    };
+    let epoch = Epoch::restricted(&restricted, reckoning.settings, state.seed)
         .with_outlook(gain.outlook())
         .with_cache(&surrogates);
     let drift = state.opened.drift.as_ref();
@@ -224,16 +323,14 @@ fn assessment(
     let cleaned = epoch.cleaned_estimates(restricted.history());
     Assessment {
         epoch: state.epoch,
-        // Of a study that hears others a reader looks at their runs too, as they are by then.
-        standing: (state.siblings.is_empty())
-            .then(|| standing_of(&epoch, restricted.history(), restricted.history())),
+        overview: Some(overview),
         gain,
         exploring_cost: epoch.expected_regret(restricted.history()),
         effects,
         findings: epoch.findings(restricted.history(), facts),
         objective: state.objective.clone(),
         elapsed: epoch.elapsed_beside(restricted.history()),
-        shared: None,
+        shared,
         cleaned: cleaned.map(|cleaned| CleanedEstimates {
             default: told(cleaned.default),
             recommended: cleaned.recommended.map(told),

@@ -15,12 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::apart::{Apart, Work};
-use crate::assess;
+use crate::assess::{self, Reckoning};
 use crate::decide::restricted;
 use crate::merge::{MergedRun, Reports};
 use crate::metrics::Metrics;
 use crate::retention::{Retention, RetentionConfig};
 use crate::slurm::{Answer, Cluster, Launch, Sources};
+use crate::surrogates::SurrogateCaches;
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,6 +115,7 @@ impl Reconciliation {
         store: Store,
         cluster: Arc<Cluster>,
         apart: Arc<Apart>,
+        surrogates: Arc<SurrogateCaches>,
         metrics: Arc<Metrics>,
         cleans: bool,
         reconciled: Reconciled,
@@ -128,6 +130,7 @@ impl Reconciliation {
                 store,
                 cluster,
                 apart,
+                surrogates,
                 metrics,
                 cleans,
                 settings,
@@ -144,13 +147,20 @@ impl Reconciliation {
             store,
             cluster,
             apart,
+            surrogates,
             metrics,
             cleans,
             ..
         } = &*self.reconciler;
-        let (cluster, apart) = (Arc::clone(cluster), Arc::clone(apart));
-        let metrics = Arc::clone(metrics);
-        Self::new(store.clone(), cluster, apart, metrics, *cleans, reconciled)
+        Self::new(
+            store.clone(),
+            Arc::clone(cluster),
+            Arc::clone(apart),
+            Arc::clone(surrogates),
+            Arc::clone(metrics),
+            *cleans,
+            reconciled,
+        )
     }
 
     /// One round; `sweeping`: with what a sweep looks at. Logs what fails.
@@ -217,6 +227,8 @@ struct Reconciler {
     store: Store,
     cluster: Arc<Cluster>,
     apart: Arc<Apart>,
+    /// The nodes' door has the same: a verdict fits what the next start asks for.
+    surrogates: Arc<SurrogateCaches>,
     metrics: Arc<Metrics>,
     cleans: bool,
     settings: Settings,
@@ -292,7 +304,6 @@ impl Reconciler {
         let Self {
             store,
             apart,
-            settings,
             timeouts,
             ..
         } = self;
@@ -309,8 +320,15 @@ impl Reconciler {
             .await?;
         self.step("recording how runs fare", store.record_surroundings())
             .await?;
-        let assessed = assess::overdue(store, settings, apart, STUDIES_PER_SWEEP);
+        let assessed = assess::overdue(store, self.reckoning(), apart, STUDIES_PER_SWEEP);
         self.step("assessing studies", assessed).await
+    }
+
+    fn reckoning(&self) -> Reckoning<'_> {
+        Reckoning {
+            settings: &self.settings,
+            surrogates: &self.surrogates,
+        }
     }
 
     /// One step of a sweep, unless it is set apart.
@@ -573,7 +591,7 @@ impl Reconciler {
             .collect();
         let (judged, assessing) = self.store.judge_runs(&judgements).await?;
         if let Some(assessing) = assessing {
-            assess::renew(assessing, &self.settings).await?;
+            assess::renew(assessing, self.reckoning()).await?;
         }
         let mut changed = Vec::new();
         for (Judging { run, verdict, .. }, judged) in verdicts.iter().zip(judged) {

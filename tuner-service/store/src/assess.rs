@@ -16,7 +16,7 @@ use crate::judgements;
 use crate::pool::{Store, one_row};
 use crate::records::{number, objective, value, word};
 use crate::sharing;
-use crate::state::{self, StudyState};
+use crate::state::StudyState;
 use crate::studies::lock_study;
 use crate::tested;
 
@@ -28,6 +28,7 @@ pub const EVIDENCE_PAGE: usize = 1000;
 /// A locked study. Dropped without [`commit`](Assessing::commit) it rolls back.
 #[derive(Debug)]
 pub struct Assessing {
+    store: Store,
     transaction: Transaction,
     study_id: i64,
     epoch_id: i64,
@@ -122,7 +123,23 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await
         .named(NAME)?;
-        Ok(Assessing::of(transaction, study_id, epoch_id, None))
+        Ok(self.assessing(transaction, study_id, epoch_id, None))
+    }
+
+    pub(crate) fn assessing(
+        &self,
+        transaction: Transaction,
+        study_id: i64,
+        epoch_id: i64,
+        judged: Option<i64>,
+    ) -> Assessing {
+        Assessing {
+            store: self.clone(),
+            transaction,
+            study_id,
+            epoch_id,
+            judged,
+        }
     }
 
     /// The assessment at a study's last verdict; `None` before the first.
@@ -131,15 +148,26 @@ impl Store {
         assessment(&mut connection, study_id).await
     }
 
-    /// Judged studies with an epoch from before evidence was kept.
-    pub async fn unassessed(&self, limit: i64, except: &[i64]) -> Result<Vec<i64>, StoreError> {
+    /// Judged studies with an epoch from before evidence was kept, and those that were assessed by
+    /// another engine or other settings than `by`.
+    pub async fn unassessed(
+        &self,
+        limit: i64,
+        except: &[i64],
+        by: &str,
+    ) -> Result<Vec<i64>, StoreError> {
         sqlx::query_scalar!(
-            "select distinct e.study_id from epochs e
-             where e.evidence is null and e.study_id <> all($2)
-               and exists (select from epochs judged where judged.study_id = e.study_id and judged.judgements > 0)
-             order by e.study_id limit $1",
+            r#"select e.study_id as "study_id!" from epochs e
+               where e.evidence is null and e.study_id <> all($2)
+                 and exists (select from epochs judged where judged.study_id = e.study_id and judged.judgements > 0)
+               union
+               select s.id from studies s
+               where s.assessment is not null and s.id <> all($2)
+                 and (s.assessed_by is null or s.assessed_by < $3 or s.assessed_by > $3)
+               order by 1 limit $1"#,
             limit,
-            except
+            except,
+            by
         )
         .fetch_all(&self.pool)
         .await
@@ -148,23 +176,11 @@ impl Store {
 }
 
 impl Assessing {
-    pub(crate) fn of(
-        transaction: Transaction,
-        study_id: i64,
-        epoch_id: i64,
-        judged: Option<i64>,
-    ) -> Self {
-        Self {
-            transaction,
-            study_id,
-            epoch_id,
-            judged,
-        }
-    }
-
-    /// The study's state in the transaction.
+    /// The study's state in the transaction, with what other studies have learnt, as a start has it.
     pub async fn state(&mut self) -> Result<StudyState, StoreError> {
-        state::load(&mut self.transaction, NAME, self.study_id).await
+        self.store
+            .state_in(&mut self.transaction, NAME, self.study_id)
+            .await
     }
 
     /// Rebuilds an epoch's caches from its judgements.
@@ -258,12 +274,17 @@ impl Assessing {
         one_row(NAME, &result)
     }
 
-    /// Writes the study's assessment.
-    pub async fn write_assessment(&mut self, assessment: &Assessment) -> Result<(), StoreError> {
+    /// Writes the study's assessment. `by`: the engine and the settings that it was made by.
+    pub async fn write_assessment(
+        &mut self,
+        assessment: &Assessment,
+        by: &str,
+    ) -> Result<(), StoreError> {
         let result = sqlx::query!(
-            "update studies set assessment = $2 where id = $1",
+            "update studies set assessment = $2, assessed_by = $3 where id = $1",
             self.study_id,
-            Json(assessment) as _
+            Json(assessment) as _,
+            by
         )
         .execute(&mut *self.transaction)
         .await

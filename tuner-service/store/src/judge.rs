@@ -292,7 +292,7 @@ impl Store {
             transaction.commit().await.named(NAME)?;
             return Ok((judged, None));
         };
-        let assessing = Assessing::of(transaction, study_id, epoch_id, Some(first));
+        let assessing = self.assessing(transaction, study_id, epoch_id, Some(first));
         Ok((judged, Some(assessing)))
     }
 }

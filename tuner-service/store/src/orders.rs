@@ -155,6 +155,16 @@ impl Ordered {
             pin,
         }
     }
+
+    /// What every run gets by an order or a pin, in a word: `off`, `pinned` or `frozen`.
+    #[must_use]
+    pub fn word(&self, is_pinned: bool) -> Option<&'static str> {
+        match self {
+            Self { off: true, .. } => Some("off"),
+            _ if is_pinned => Some("pinned"),
+            Self { frozen, .. } => frozen.then_some("frozen"),
+        }
+    }
 }
 
 /// The parametrization that these values are in a space; `None` if they do not fit it.

@@ -97,13 +97,23 @@ impl Store {
     pub async fn study_state(&self, study_id: i64) -> Result<StudyState, StoreError> {
         const NAME: &str = "study_state";
         let mut snapshot = self.snapshot(NAME).await?;
+        self.state_in(&mut snapshot, NAME, study_id).await
+    }
+
+    /// Likewise, in several statements: needs the study's lock or a snapshot.
+    pub(crate) async fn state_in(
+        &self,
+        connection: &mut Connection,
+        name: &'static str,
+        study_id: i64,
+    ) -> Result<StudyState, StoreError> {
         let Parts {
             moment,
             epoch,
             siblings,
-        } = parts(&mut snapshot, NAME, study_id, i32::MAX).await?;
-        let sources = self.sources(&mut snapshot, NAME, study_id, &epoch).await?;
-        moment.state(NAME, &epoch, siblings, sources)
+        } = parts(connection, name, study_id, i32::MAX).await?;
+        let sources = self.sources(connection, name, study_id, &epoch).await?;
+        moment.state(name, &epoch, siblings, sources)
     }
 
     /// The state of a key's study, which is created with an epoch of `space` if needed.
@@ -327,20 +337,11 @@ pub(crate) async fn moment(
         turn: row.turn,
         version: row.version,
         accepts_mixed: row.accepts_mixed,
-        outlook: outlook(row.gain, row.shared),
+        outlook: Outlook::of(row.gain.as_deref(), row.shared.as_deref()),
         share: row.share,
         pin: row.pin.map(|pin| pin.0),
         orders: row.orders.0,
         limit_seconds: row.limit_seconds,
         pending: row.pending.0,
     }))
-}
-
-/// What is claimed by own runs needs no more, whatever is not claimed with others.
-fn outlook(own: Option<Json<Gain>>, shared: Option<Json<Gain>>) -> Outlook {
-    let own = own.map(|last| last.0.outlook()).unwrap_or_default();
-    match shared {
-        Some(shared) if own != Outlook::Resolved => shared.0.outlook_together(),
-        _ => own,
-    }
 }

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use io_autotune_model::{
-    JobName, NotCountedBecause, OTHERS_RATIO, Objective, Parametrization, Phase, Pin, Role, Space,
+    Assessment, JobName, NotCountedBecause, OTHERS_RATIO, Objective, Parametrization, Pending,
+    Phase, Pin, Role, Space,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
 
 use crate::accounts::{Coordinated, Visible};
+use crate::epoch_state::EpochOpening;
 use crate::error::{Named, StoreError};
+use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{JobKey, number, objective, timestamp, word};
 
@@ -73,6 +76,35 @@ pub struct StudyRow {
     pub lately: i64,
     /// The pin, if any.
     pub pin: Option<Pin>,
+    /// The number of the current epoch, from 1.
+    pub epoch: i32,
+    /// How that epoch was opened.
+    pub opened: EpochOpening,
+    /// Its space.
+    pub space: Space,
+    /// What it makes small or large.
+    pub objective: Objective,
+    /// Its runs in flight that hold their place.
+    pub pending: Vec<Pending>,
+    /// Time limit in seconds of its latest run with an outcome, if it has a known one.
+    pub limit_seconds: Option<u64>,
+    /// An admin or the owner accepted mixed work.
+    pub accepts_mixed: bool,
+    /// What is ordered besides the pin.
+    pub ordered: Ordered,
+    /// The assessment at the epoch's last verdict; none before the first.
+    pub assessment: Option<Assessment>,
+    /// The engine and the settings that the study was assessed by.
+    pub assessed_by: Option<String>,
+}
+
+impl StudyRow {
+    /// What every run gets, if the study is pinned, by itself or by an order.
+    #[must_use]
+    pub fn pinned(&self) -> Option<&Parametrization> {
+        let own = self.pin.as_ref().map(|pin| &pin.parametrization);
+        own.or(self.ordered.pin.as_ref())
+    }
 }
 
 /// Selects runs. `None` selects all.
@@ -196,8 +228,24 @@ impl Store {
         const NAME: &str = "studies";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
-            r#"select s.id, coalesce(s.cluster, '') as "cluster!", a.name, a.full_name, a.owner_uid, a.owner_name, s.accelerator,
-                      c.account as "account?",
+            r#"with page as materialized (
+                   -- First which, so that nothing is counted of a study that is not shown.
+                   select s.id, s.cluster, a.name, a.full_name, a.owner_uid, a.owner_name, s.accelerator, c.account, s.context,
+                          s.mixed_accepted_at is not null as accepts_mixed, s.assessment, s.assessed_by
+                   from studies s
+                   join applications a on a.id = s.application_id
+                   left join study_accounts c on c.study_id = s.id
+                   where ($7::bigint[] is null or (a.owner_uid = any($7) and (a.owner_uid = $1 or (c.cluster, a.owner_uid, c.account)
+                              in (select * from unnest($8::text[], $9::bigint[], $10::text[])))))
+                     and ($11::text is null or c.account = $11) and ($12::text is null or s.cluster = $12)
+                     and ($2::bigint is null or s.id = $2)
+                     and ($3::text is null or a.name = $3 or a.full_name = $3) and ($4::text is null or s.accelerator = $4)
+                     and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
+                          (select la.name, la.owner_uid, ls.accelerator, ls.id
+                           from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
+                   order by a.name, a.owner_uid, s.accelerator, s.id limit $6)
+               select s.id, coalesce(s.cluster, '') as "cluster!", s.name, s.full_name, s.owner_uid, s.owner_name, s.accelerator,
+                      s.account as "account?",
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
                       (select n.owner_name from applications n where n.owner_uid = p.uid
@@ -205,27 +253,32 @@ impl Store {
                       (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
                       (extract(epoch from p.until) * 1000000)::bigint as pinned_until,
                       n.lately as "lately!", n.counted as "counted!", n.censored as "censored!", n.not_counted as "not_counted!",
-                      n.in_flight as "in_flight!"
-               from studies s
-               join applications a on a.id = s.application_id
-               left join study_accounts c on c.study_id = s.id
+                      n.in_flight as "in_flight!",
+                      e.ordinal as epoch, (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why,
+                      e.takes, e.drift, e.space as "space: Json<Space>", e.objective,
+                      s.accepts_mixed as "accepts_mixed!", s.assessed_by,
+                      case when s.assessment->'epoch' = to_jsonb(e.ordinal) then s.assessment end as "assessment: Json<Assessment>",
+                      coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'pinned', o.pinned)
+                                                  order by o.specificity desc, o.id desc)
+                                from orders_in_force o where o.of_study = s.id), '[]') as "orders!: Json<Vec<InForce>>",
+                      (select r.limit_seconds from runs r
+                       where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
+                       order by r.id desc limit 1) as limit_seconds,
+                      coalesce(n.pending, '[]') as "pending!: Json<Vec<Pending>>"
+               from page s
                left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
-               join lateral (select id from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
+               join lateral (select id, ordinal, opened_at, opened_why, takes, drift, space, objective
+                             from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
                join lateral (select count(*) filter (where state = 'counted') as counted,
                                     count(*) filter (where state = 'censored') as censored,
                                     count(*) filter (where state = 'in_flight') as in_flight,
                                     count(*) filter (where state = 'not_counted') as not_counted,
-                                    count(*) filter (where started_at > now() - interval '7 days') as lately
+                                    count(*) filter (where started_at > now() - interval '7 days') as lately,
+                                    jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
+                                                                 'role', role, 'count', 1) order by r.id)
+                                        filter (where state = 'in_flight' and not released) as pending
                              from runs r where r.epoch_id = e.id) n on true
-               where ($7::bigint[] is null or (a.owner_uid = any($7) and (a.owner_uid = $1 or (c.cluster, a.owner_uid, c.account)
-                          in (select * from unnest($8::text[], $9::bigint[], $10::text[])))))
-                 and ($11::text is null or c.account = $11) and ($12::text is null or s.cluster = $12)
-                 and ($2::bigint is null or s.id = $2)
-                 and ($3::text is null or a.name = $3 or a.full_name = $3) and ($4::text is null or s.accelerator = $4)
-                 and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
-                      (select la.name, la.owner_uid, ls.accelerator, ls.id
-                       from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
-               order by a.name, a.owner_uid, s.accelerator, s.id limit $6"#,
+               order by s.name, s.owner_uid, s.accelerator, s.id"#,
             visible.own,
             filter.study_id,
             filter.application,
@@ -255,7 +308,26 @@ impl Store {
                     }),
                     _ => None,
                 };
+                let space = row.space.0;
                 Ok(StudyRow {
+                    ordered: Ordered::of(&row.orders.0, &space, pin.is_some()),
+                    space,
+                    epoch: row.epoch,
+                    opened: EpochOpening {
+                        at: timestamp(NAME, row.opened_at)?,
+                        why: row.opened_why,
+                        takes: row.takes,
+                        drift: row.drift,
+                    },
+                    objective: objective(NAME, &row.objective)?,
+                    pending: row.pending.0,
+                    limit_seconds: row
+                        .limit_seconds
+                        .map(|seconds| number(NAME, seconds))
+                        .transpose()?,
+                    accepts_mixed: row.accepts_mixed,
+                    assessment: row.assessment.map(|one| one.0),
+                    assessed_by: row.assessed_by,
                     study_id: row.id,
                     cluster: row.cluster,
                     application: row.name,

@@ -238,9 +238,12 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
     let in_time = in_time.map_or_else(String::new, |runs| {
         units::runs_to_go(runs, study.lately, age)
     });
-    let unless = match next.unless.contains(&Unknown::InFlight) {
-        true => "; how the runs in flight end may change that",
-        false => "",
+    let is_open = |unknown| next.unless.contains(&unknown);
+    let unless = match (is_open(Unknown::InFlight), is_open(Unknown::Others)) {
+        (true, true) => "; the runs in flight, and those of other studies, may change that",
+        (true, false) => "; how the runs in flight end may change that",
+        (false, true) => "; what other studies show may change that",
+        (false, false) => "",
     };
     format!("{}{in_time}{unless} [{}]", next.says, next.rule)
 }

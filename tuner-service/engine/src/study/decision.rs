@@ -98,6 +98,7 @@ impl Situation<'_> {
                 explores: false,
                 pause: None,
                 progress,
+                with_others: false,
             };
         }
         let steps = steps().filter(|(row, _)| row.rule > Rule::Baseline);
@@ -106,6 +107,7 @@ impl Situation<'_> {
             search: next.rule,
             explores: next.suggestion.role.explores(),
             pause: self.is_held().then(|| self.pause()),
+            with_others: false,
             progress: Progress {
                 design_left: self.design_left(),
                 ..progress

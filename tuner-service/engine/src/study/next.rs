@@ -111,9 +111,17 @@ impl<'a> Reader<'a> {
             (is_drawn, Unknown::Draw),
             (rule == Rule::NoHeadroom, Unknown::Limit),
             (self.depends_on_runs_in_flight(rule), Unknown::InFlight),
+            (self.depends_on_others(rule), Unknown::Others),
         ];
         let unknown = unknown.into_iter().filter(|(is_so, _)| *is_so);
         unknown.map(|(_, one)| one).collect()
+    }
+
+    /// What the search makes of others' runs is known of the last verdict alone.
+    fn depends_on_others(&self, rule: Rule) -> bool {
+        let mut rows = RULES.iter().filter(|row| row.rule == rule);
+        let is_of_the_search = rows.any(|row| matches!(row.applies, Condition::Search(_)));
+        self.standing.with_others && is_of_the_search && rule != Rule::Concluded
     }
 
     /// Runs in flight change what the surrogate expects, and cost what they may cost. Only a verdict

@@ -1,11 +1,12 @@
 //! What decides for a study in the place of its search: an order, or the study's own pin.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use io_autotune_engine::{Parametrization, Reason, Space};
 use io_autotune_model::{AuditLine, Pin};
 use io_autotune_protocol::{OrderKind, OrderScope, OrderSummary};
-use io_autotune_store::{
-    AuditFilter, Directive, OrderRow, RunRow, StudyFilter, StudyRow, StudyState,
-};
+use io_autotune_store::{AuditFilter, Directive, OrderRow, RunRow, StudyFilter, StudyRow};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -93,21 +94,31 @@ impl Asker {
     }
 }
 
-/// What decides for a study now in the place of its search.
-pub(crate) async fn deciding(
-    service: &Service,
-    asker: Asker,
-    row: &StudyRow,
-    state: &StudyState,
-) -> Result<Option<OrderSummary>, ApiError> {
-    if let Some(order_id) = state.ordered.decides {
-        let order = service.store.order_of(order_id).await?;
-        return Ok(order.map(|order| asker.told(order, row.owner_uid)));
+/// What decides for studies now in the place of their search. An order that decides for many is
+/// read once.
+#[derive(Default)]
+pub(crate) struct Deciding(BTreeMap<i64, Option<OrderRow>>);
+
+impl Deciding {
+    /// What decides for this study.
+    pub(crate) async fn of(
+        &mut self,
+        service: &Service,
+        asker: Asker,
+        row: &StudyRow,
+    ) -> Result<Option<OrderSummary>, ApiError> {
+        if let Some(order_id) = row.ordered.decides {
+            let order = match self.0.entry(order_id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(service.store.order_of(order_id).await?),
+            };
+            return Ok(order.clone().map(|order| asker.told(order, row.owner_uid)));
+        }
+        Ok(row.pin.clone().map(|pin| OrderSummary {
+            may_end: asker.reader.changes(asker.caller.uid, row.owner_uid),
+            ..told_pin(row.study_id, &row.space, pin)
+        }))
     }
-    Ok(row.pin.clone().map(|pin| OrderSummary {
-        may_end: asker.reader.changes(asker.caller.uid, row.owner_uid),
-        ..told_pin(row.study_id, &state.space, pin)
-    }))
 }
 
 /// What decided a run in the place of the search, if that is told and is known.

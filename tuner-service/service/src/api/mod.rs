@@ -46,6 +46,7 @@ pub(crate) use self::signing::{CREDENTIAL_CALLS, LONG_BODIES, USERS_CREDENTIAL_C
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::apart::Apart;
+use crate::assess::Reckoning;
 use crate::clock::Clock;
 use crate::decide::Snapshot;
 use crate::door::Door;
@@ -158,6 +159,14 @@ impl Service {
     pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
         let name = name.unwrap_or(&self.default_accelerator);
         Ok(self.catalogue.current().find(name)?)
+    }
+
+    /// What studies are assessed by beside their runs.
+    pub(crate) fn reckoning(&self) -> Reckoning<'_> {
+        Reckoning {
+            settings: &self.settings,
+            surrogates: &self.surrogates,
+        }
     }
 
     /// What a study of the default accelerator leaves to choose for jobs that name none.

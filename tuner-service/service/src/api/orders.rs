@@ -5,14 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Query, State};
 use io_autotune_catalogue::canonical_name;
-use io_autotune_engine::Parametrization;
+use io_autotune_engine::{Parametrization, Space};
 use io_autotune_protocol::{
     Affected, ErrorBody, ORDERS_PAGE, OrderAnswer, OrderKind, OrderRequest, OrderScope,
     OrderSummary,
 };
-use io_autotune_store::{
-    Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
-};
+use io_autotune_store::{Directive, OrderRow, Scope, StudyFilter, StudyRow, Values, fitting};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -21,7 +19,7 @@ use super::deciding::{Asker, differences, is_own, told};
 use super::naming;
 use super::reason::{Concerns, reason};
 use super::studies::{key_of, later, one_row, renew};
-use super::{ApiError, Service, summary};
+use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::reader::Reader;
 
@@ -114,21 +112,20 @@ pub(super) async fn order(
     let mut studies = Vec::with_capacity(found.rows.len());
     let mut unfit = None;
     for row in &found.rows {
-        let state = service.store.study_state(row.study_id).await?;
         let then = match &directive {
             Directive::Off => "off".to_owned(),
-            _ if state.ordered.off => now(&state),
-            Directive::Freeze => state.pin.as_ref().map_or("frozen".into(), |_| now(&state)),
-            Directive::Pin(_) if row.pin.is_some() => now(&state),
-            Directive::Pin(values) => match fitting(&state.space, values) {
-                Some(pin) => pinned_to(&state, &pin),
+            _ if row.ordered.off => now(row),
+            Directive::Freeze => row.pinned().map_or("frozen".into(), |_| now(row)),
+            Directive::Pin(_) if row.pin.is_some() => now(row),
+            Directive::Pin(values) => match fitting(&row.space, values) {
+                Some(pin) => pinned_to(row, &pin),
                 None => {
-                    unfit = unfit.or(misfit(&state, values));
-                    now(&state)
+                    unfit = unfit.or(misfit(&row.space, values));
+                    now(row)
                 }
             },
         };
-        studies.push(affected(&service, row, &state, then));
+        studies.push(affected(&service, row, then));
     }
     // Values that fit no study at all are a mistake.
     let changes = studies.iter().any(|one| one.now != one.then);
@@ -192,12 +189,8 @@ pub(super) async fn end(
     })?;
     may_end(asker.reader, asker.caller, &Given::of(&ended))?;
     let scope = &ended.scope;
-    let mut before = Vec::with_capacity(found.rows.len());
-    for row in &found.rows {
-        before.push(now(&service.store.study_state(row.study_id).await?));
-    }
-    let ended = if body.dry_run {
-        None
+    let (ended, after) = if body.dry_run {
+        (None, None)
     } else {
         let audit = asker.audit(&service, why);
         let ended = service.store.end_order(scope, kind, audit).await?;
@@ -209,20 +202,20 @@ pub(super) async fn end(
             "order ended"
         );
         found.renew(&service).await;
-        ended
+        (ended, Some(Found::of(&service, scope).await?))
     };
-    let mut studies = Vec::with_capacity(found.rows.len());
-    for (row, before) in found.rows.iter().zip(before) {
-        let state = service.store.study_state(row.study_id).await?;
-        let then = match body.dry_run {
-            true => without(&state, kind),
-            false => now(&state),
-        };
-        studies.push(Affected {
-            now: before,
-            ..affected(&service, row, &state, then)
-        });
-    }
+    let then = |row: &StudyRow| match &after {
+        None => without(row, kind),
+        Some(after) => {
+            let mut after = after.rows.iter();
+            let same = after.find(|after| after.study_id == row.study_id);
+            now(same.unwrap_or(row))
+        }
+    };
+    let studies = found.rows.iter();
+    let studies = studies
+        .map(|row| affected(&service, row, then(row)))
+        .collect();
     Ok(Json(OrderAnswer {
         order_id: ended.map(|ended| ended.order_id),
         line: ended.map(|ended| ended.line),
@@ -344,7 +337,7 @@ async fn scope(service: &Service, reader: Reader, asked: OrderScope) -> Result<S
     })
 }
 
-fn affected(service: &Service, row: &StudyRow, state: &StudyState, then: String) -> Affected {
+fn affected(service: &Service, row: &StudyRow, then: String) -> Affected {
     Affected {
         study_id: row.study_id,
         cluster: service.shown_cluster(&row.cluster),
@@ -352,22 +345,22 @@ fn affected(service: &Service, row: &StudyRow, state: &StudyState, then: String)
         uid: row.owner_uid,
         user: row.owner_name.clone(),
         accelerator: row.accelerator.clone(),
-        now: now(state),
+        now: now(row),
         then,
     }
 }
 
 /// What a study's runs get, in words.
-fn now(state: &StudyState) -> String {
-    match (summary::ordered(state), &state.pin) {
-        (Some("pinned"), Some(pin)) => pinned_to(state, pin),
+fn now(row: &StudyRow) -> String {
+    match (row.ordered.word(row.pinned().is_some()), row.pinned()) {
+        (Some("pinned"), Some(pin)) => pinned_to(row, pin),
         (Some(ordered), _) => ordered.to_owned(),
         (None, _) => "tuned".to_owned(),
     }
 }
 
-fn pinned_to(state: &StudyState, pin: &Parametrization) -> String {
-    let differs = differences(&state.space, pin);
+fn pinned_to(row: &StudyRow, pin: &Parametrization) -> String {
+    let differs = differences(&row.space, pin);
     match differs.0.is_empty() {
         true => "pinned to the default".to_owned(),
         false => format!("pinned to {differs}"),
@@ -375,29 +368,29 @@ fn pinned_to(state: &StudyState, pin: &Parametrization) -> String {
 }
 
 /// What they get without the order of a kind; other orders of the kind may be in force.
-fn without(state: &StudyState, kind: &str) -> String {
-    let others = state.ordered.ids.len() > 1;
-    match (summary::ordered(state), kind) {
+fn without(row: &StudyRow, kind: &str) -> String {
+    let others = row.ordered.ids.len() > 1;
+    match (row.ordered.word(row.pinned().is_some()), kind) {
         (Some("off"), "off") | (Some("frozen"), "freeze") | (Some("pinned"), "pin") if !others => {
             "tuned".to_owned()
         }
         (Some("off"), "off") | (Some("frozen"), "freeze") | (Some("pinned"), "pin") => {
             "what its other orders say".to_owned()
         }
-        _ => now(state),
+        _ => now(row),
     }
 }
 
 /// Why values do not fit a study's space.
-fn misfit(state: &StudyState, values: &Values) -> Option<String> {
+fn misfit(space: &Space, values: &Values) -> Option<String> {
     for (name, text) in values {
-        if let Err(error) = state.space.parse_value(name, text) {
+        if let Err(error) = space.parse_value(name, text) {
             return Some(error.to_string());
         }
     }
     let values = values.iter();
-    let values = values
-        .filter_map(|(name, text)| Some((name.clone(), state.space.parse_value(name, text).ok()?)));
-    let completed = state.space.complete(&values.collect());
+    let values =
+        values.filter_map(|(name, text)| Some((name.clone(), space.parse_value(name, text).ok()?)));
+    let completed = space.complete(&values.collect());
     completed.err().map(|error| error.to_string())
 }

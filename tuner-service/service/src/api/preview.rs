@@ -72,7 +72,7 @@ pub(super) async fn preview(
     };
     let mut studies = Vec::with_capacity(STUDIES_SHOWN);
     for row in rows.into_iter().take(STUDIES_SHOWN) {
-        studies.push(summary::study(&service, asker, row).await?);
+        studies.push(summary::in_brief(&service, asker, row).await?);
     }
     // It is not known either which one's the job will be.
     for study in &mut studies {

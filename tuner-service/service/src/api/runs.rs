@@ -430,7 +430,7 @@ pub(super) async fn explain(
     for row in runs {
         let reports = service.store.reports(row.run_id).await?;
         let state = service.store.study_state(row.study_id).await?;
-        let assessment = assess::of(&service.store, &service.settings, &state).await?;
+        let assessment = assess::of(&service.store, service.reckoning(), &state).await?;
         let then = then(&service, &row, asker.reader).await?;
         let decided_by = decided(&service, asker, &row).await?;
         let begun_from = begun_from(&service, &row, asker.reader).await?;

@@ -42,7 +42,7 @@ pub(super) struct StudyQuery {
     cluster: Option<String>,
     /// The page behind this study, the last one of the page before.
     after: Option<i64>,
-    /// So many (25 unless said, and at the most).
+    /// The length of the page: 250, which is also the most, unless another is asked for.
     limit: Option<u32>,
 }
 
@@ -271,7 +271,7 @@ pub(super) fn key_of(row: StudyRow) -> StudyKey {
 pub(super) async fn renew(service: &Service, study_id: i64, study: &StudyKey) {
     service.admissions.of(study).forget_snapshot().await;
     let renewed = match service.store.assess(study_id).await {
-        Ok(assessing) => assess::renew(assessing, &service.settings).await,
+        Ok(assessing) => assess::renew(assessing, service.reckoning()).await,
         Err(error) => Err(error),
     };
     if let Err(error) = renewed {

@@ -6,9 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
     Chosen, Epoch, History, Importance, LEAST_MEMBERS, MethodName, Parametrization, Phase, Rule,
-    Silence, Space, Steering, elapsed_of,
+    Silence, Space, Standing, Steering, elapsed_of,
 };
-use io_autotune_model::{Assessment, Elapsed, Finding, FindingKind, OTHERS_RATIO, Objective};
+use io_autotune_model::text::seconds;
+use io_autotune_model::{
+    Assessment, Elapsed, Finding, FindingKind, Headroom, OTHERS_RATIO, Objective, Overview,
+};
 use io_autotune_protocol::{
     BegunFrom, Cleaned, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
     OrderSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
@@ -18,35 +21,58 @@ use io_autotune_store::{RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::deciding::{Asker, deciding, differences};
+use crate::api::deciding::{Asker, Deciding, differences};
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::{heard_by, of_history, restricted_to_own, sources_of, standing_of};
-use crate::heard::{Heard, Hearing};
+use crate::decide::{heard_by, of_history};
+use crate::heard::Hearing;
 use crate::limits::known_limit;
 use crate::plain;
 use crate::reader::Reader;
 
+/// A page of studies: of each what its last verdict stored, and its runs in flight and orders as they
+/// are now. A page of one study has also what takes a look at its runs and at others'.
 pub(crate) async fn studies(
     service: &Service,
     asker: Asker,
     filter: &StudyFilter,
 ) -> Result<Vec<StudySummary>, ApiError> {
-    let rows = service.store.studies(filter).await?;
+    let mut rows = service.store.studies(filter).await?;
+    if rows.len() == 1
+        && let Some(row) = rows.pop()
+    {
+        return Ok(vec![study(service, asker, row).await?]);
+    }
+    let by = service.reckoning().digest();
+    let mut deciding = Deciding::default();
     let mut summaries = Vec::with_capacity(rows.len());
     for row in rows {
-        summaries.push(study(service, asker, row).await?);
+        let assessment = assessed(service, &row, &by).await?;
+        let decided_by = deciding.of(service, asker, &row).await?;
+        summaries.push(shown(service, row, assessment, decided_by));
     }
     Ok(summaries)
 }
 
+/// A study as a page of several has it.
+pub(crate) async fn in_brief(
+    service: &Service,
+    asker: Asker,
+    row: StudyRow,
+) -> Result<StudySummary, ApiError> {
+    let assessment = assessed(service, &row, &service.reckoning().digest()).await?;
+    let decided_by = Deciding::default().of(service, asker, &row).await?;
+    Ok(shown(service, row, assessment, decided_by))
+}
+
+/// A study, also with whom it hears and what jobs get that name no accelerator.
 pub(crate) async fn study(
     service: &Service,
     asker: Asker,
     row: StudyRow,
 ) -> Result<StudySummary, ApiError> {
     let state = service.store.study_state(row.study_id).await?;
-    study_of(service, asker, row, &state, &heard_by(&state)).await
+    study_of(service, asker, row, &state, heard_by(&state).hearing).await
 }
 
 async fn study_of(
@@ -54,91 +80,48 @@ async fn study_of(
     asker: Asker,
     row: StudyRow,
     state: &StudyState,
-    heard: &Heard<'_>,
+    hearing: Option<Hearing>,
 ) -> Result<StudySummary, ApiError> {
-    let restricted = of_history(state, Cow::Borrowed(&heard.history));
-    let history = restricted.history();
-    let surrogates = service.surrogates.of(state.epoch_id);
-    let (_, sources) = sources_of(state, &service.settings, Some(&service.surrogates));
-    let prior = surrogates.prior(restricted.space(), &sources);
-    let epoch = Epoch::restricted(&restricted, &service.settings, state.seed)
-        .with_outlook(state.outlook)
-        .with_cache(&surrogates)
-        .with_prior(prior.as_ref());
-    let assessment = assess::of(&service.store, &service.settings, state).await?;
-    // What others learnt changes where a study stands between its verdicts.
-    let alone = state.siblings.is_empty() && sources.is_empty();
-    let kept = assessment.standing.clone().filter(|_| alone);
-    let standing = kept.unwrap_or_else(|| {
-        let own = restricted_to_own(state);
-        standing_of(&epoch, history, own.history())
+    let sharing = sharing(service, &row.application, state, hearing);
+    let chosen = chosen(service, &row, state).map(|chosen| match chosen.instead {
+        Some(_) => format!("Jobs that name no accelerator get {chosen}."),
+        None => format!("{chosen}."),
     });
-    let phase = io_autotune_engine::phase(&standing, &state.space, &state.pending);
-    let mut warnings = warnings(state, &epoch, history, &assessment, phase);
-    warnings.extend(
-        chosen(service, &row, state).map(|chosen| match chosen.instead {
-            Some(_) => format!("Jobs that name no accelerator get {chosen}."),
-            None => format!("{chosen}."),
-        }),
-    );
-    let recommendation = epoch.recommend(history);
-    let recommended = recommendation
-        .as_ref()
-        .map(|best| best.parametrization.clone());
-    let default = of_default(&state.space, history);
-    let mut found = assessment.findings.iter();
-    let nothing_to_win = found.any(|one| one.kind == FindingKind::NothingToWin);
-    let why = match &recommendation {
-        None if nothing_to_win => "there is nothing to win".to_owned(),
-        None => "no parametrization has been run twice yet".to_owned(),
-        Some(best) => {
-            let objective = &state.objective;
-            let shown = |value: f64| {
-                let (told, unit) = (objective.told(value), objective.unit());
-                match unit {
-                    "" => told.to_string(),
-                    unit => format!("{told:.3}{unit}"),
-                }
-            };
-            let default = default.map_or_else(String::new, |default| {
-                format!(
-                    "; the default {} over {} runs",
-                    shown(default.mean),
-                    default.n
-                )
-            });
-            let first = match (service.settings.method, objective) {
-                (MethodName::SurrogateGenetic, Objective::Elapsed) => {
-                    "expected to be the quickest".to_owned()
-                }
-                (MethodName::SurrogateGenetic, other) => {
-                    format!("expected to be the best by {}", other.words())
-                }
-                (_, other) if other.is_maximised() => format!("highest mean {}", other.words()),
-                _ => "lowest mean".to_owned(),
-            };
-            let error = match objective.is_maximised() {
-                true => String::new(),
-                false => format!(" (standard error {})", shown(best.standard_error)),
-            };
-            format!(
-                "{first} of {} parametrizations tested: {} over {} runs{error}{default}",
-                history.tested.len(),
-                shown(best.mean),
-                best.n,
-            )
-        }
-    };
-    let compared = assessment.gain.compared;
-    let regret = regret(
-        assessment.exploring_cost,
-        default.filter(|_| state.objective.is_elapsed()),
-        &epoch,
-        history,
-        &row.context,
-    );
-    let decided_by = deciding(service, asker, &row, state).await?;
-    let sharing = sharing(service, &row.application, state, heard.hearing);
+    let mut summary = in_brief(service, asker, row).await?;
+    summary.sharing = sharing;
+    summary.warnings.extend(chosen);
+    Ok(summary)
+}
+
+/// A study's assessment with its overview: as the epoch's last verdict stored it. The overview is
+/// computed before the first verdict, and where another engine or other settings gave the last one.
+async fn assessed(
+    service: &Service,
+    row: &StudyRow,
+    by: &str,
+) -> Result<(Assessment, Overview), ApiError> {
+    let kept = row.assessment.as_ref();
+    let kept = kept.filter(|_| row.assessed_by.as_deref() == Some(by));
+    if let Some((assessment, overview)) =
+        kept.and_then(|kept| Some((kept, kept.overview.as_ref()?)))
+    {
+        return Ok((assessment.clone(), overview.clone()));
+    }
+    let state = service.store.study_state(row.study_id).await?;
+    let assessment = assess::of(&service.store, service.reckoning(), &state).await?;
+    let overview = assess::overview_of(&state, state.outlook, service.reckoning());
+    Ok((assessment, overview))
+}
+
+fn shown(
+    service: &Service,
+    row: StudyRow,
+    (assessment, overview): (Assessment, Overview),
+    decided_by: Option<OrderSummary>,
+) -> StudySummary {
+    let standing = &overview.standing;
+    let phase = io_autotune_engine::phase(standing, &row.space, &row.pending);
+    let objective = &row.objective;
     // What a user names so counts all the same.
     let nameless = row.counted == 0
         && row.not_counted > 0
@@ -151,70 +134,124 @@ async fn study_of(
             )
             .meaningless;
     let steering = Steering {
+        pin: row.pinned().cloned(),
+        accepts_mixed: row.accepts_mixed,
+        off: row.ordered.off,
+        frozen: row.ordered.frozen,
         observed: nameless,
-        limit: known_limit(None, None, state.limit_seconds),
-        ..crate::decide::ordered(state)
+        limit: known_limit(None, None, row.limit_seconds),
+        ..Steering::default()
     };
-    let mut next = io_autotune_engine::next(
-        &standing,
-        &state.space,
-        &state.pending,
-        &steering,
-        Some(&assessment.gain),
-    );
+    let gain = Some(&assessment.gain);
+    let mut next = io_autotune_engine::next(standing, &row.space, &row.pending, &steering, gain);
     next.says
         .push_str(&by_order(next.rule, decided_by.as_ref()));
-    let unreported = FindingKind::Unreported;
-    if assessment.findings.iter().any(|one| one.kind == unreported) {
+    let has = |kind| assessment.findings.iter().any(|one| one.kind == kind);
+    if has(FindingKind::Unreported) {
         next.says
             .push_str("; no run has told the study's objective, so none counts");
     }
-    Ok(StudySummary {
+    let compared = assessment.gain.compared;
+    let recommended = overview.recommended.as_ref();
+    StudySummary {
         next: Some(next),
         nameless,
         study_id: row.study_id,
         cluster: service.shown_cluster(&row.cluster),
-        application: row.application,
-        full_name: row.full_name,
         uid: row.owner_uid,
-        user: row.owner_name,
-        accelerator: row.accelerator,
-        account: row.account,
-        context: row.context,
-        objective: state.objective.clone(),
-        epoch: state.epoch,
-        opened: OpenedSummary {
-            at: state.opened.at,
-            why: state.opened.why.clone(),
-            takes: state.opened.takes.clone(),
-            drift: state.opened.drift.clone(),
-        },
+        epoch: row.epoch,
         phase,
         counted: row.counted,
         not_counted: row.not_counted,
         in_flight: row.in_flight,
-        explored: (history.tally.explored, epoch.settings().budget),
-        default: default.map(|one| one.told(&state.objective)),
-        control: compared.map(|one| one.control.told(&state.objective)),
-        tuned: compared.map(|one| one.tuned.told(&state.objective)),
+        explored: (standing.progress.explored, standing.progress.budget),
+        default: overview.default.map(|one| one.told(objective)),
+        control: compared.map(|one| one.control.told(objective)),
+        tuned: compared.map(|one| one.tuned.told(objective)),
         gain: GainSummary::of(&assessment.gain),
         differs: recommended
-            .as_ref()
-            .map(|best| differences(&state.space, best))
+            .map(|best| differences(&row.space, &best.parametrization))
             .unwrap_or_default(),
-        recommended,
-        why,
-        pin: row.pin,
-        ordered: ordered(state).map(str::to_owned),
+        recommended: recommended.map(|best| best.parametrization.clone()),
+        why: why(
+            &overview,
+            objective,
+            service.settings.method,
+            has(FindingKind::NothingToWin),
+        ),
+        ordered: row.ordered.word(row.pinned().is_some()).map(str::to_owned),
         decided_by,
         line: None,
-        regret: Some(regret),
+        regret: Some(regret(&row, &assessment, &overview)),
         lately: row.lately,
-        quarantined: quarantined(&state.space, &assessment),
+        quarantined: quarantined(&row.space, &assessment),
+        warnings: warnings(&row, &assessment, standing, phase),
+        sharing: None,
         assessment: Some(assessment),
-        warnings,
-        sharing,
-    })
+        application: row.application,
+        full_name: row.full_name,
+        user: row.owner_name,
+        accelerator: row.accelerator,
+        account: row.account,
+        context: row.context,
+        objective: row.objective,
+        opened: OpenedSummary {
+            at: row.opened.at,
+            why: row.opened.why,
+            takes: row.opened.takes,
+            drift: row.opened.drift,
+        },
+        pin: row.pin,
+    }
+}
+
+/// Why a parametrization is recommended, or none is, in one sentence.
+fn why(
+    overview: &Overview,
+    objective: &Objective,
+    method: MethodName,
+    nothing_to_win: bool,
+) -> String {
+    let Some(best) = &overview.recommended else {
+        return match nothing_to_win {
+            true => "there is nothing to win".to_owned(),
+            false => "no parametrization has been run twice yet".to_owned(),
+        };
+    };
+    let shown = |value: f64| {
+        let (told, unit) = (objective.told(value), objective.unit());
+        match unit {
+            "" => told.to_string(),
+            unit => format!("{told:.3}{unit}"),
+        }
+    };
+    let default = overview.default.map_or_else(String::new, |default| {
+        format!(
+            "; the default {} over {} runs",
+            shown(default.mean),
+            default.n
+        )
+    });
+    let first = match (method, objective) {
+        (MethodName::SurrogateGenetic, Objective::Elapsed) => {
+            "expected to be the quickest".to_owned()
+        }
+        (MethodName::SurrogateGenetic, other) => {
+            format!("expected to be the best by {}", other.words())
+        }
+        (_, other) if other.is_maximised() => format!("highest mean {}", other.words()),
+        _ => "lowest mean".to_owned(),
+    };
+    let error = match objective.is_maximised() {
+        true => String::new(),
+        false => format!(" (standard error {})", shown(best.standard_error)),
+    };
+    format!(
+        "{first} of {} parametrizations tested: {} over {} runs{error}{default}",
+        overview.tested,
+        shown(best.mean),
+        best.n,
+    )
 }
 
 /// The order by which a rule decides, in words.
@@ -293,44 +330,19 @@ pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> O
     Some(plain::outlook(&choice, &service.settings))
 }
 
-/// What orders make of a study, in a word.
-pub(crate) fn ordered(state: &StudyState) -> Option<&'static str> {
-    if state.ordered.off {
-        Some("off")
-    } else if state.pin.is_some() {
-        Some("pinned")
-    } else {
-        state.ordered.frozen.then_some("frozen")
-    }
-}
-
 /// In node-seconds: as many nodes as the context has, at the default's mean.
-fn regret(
-    cost_before: f64,
-    default: Option<Elapsed>,
-    epoch: &Epoch<'_>,
-    history: &History,
-    context: &BTreeMap<String, String>,
-) -> RegretSummary {
-    let expected = epoch.expected_regret(history);
-    let runs = expected.max(cost_before);
-    let nodes = context
-        .get("nodes")
-        .and_then(|nodes| nodes.parse::<f64>().ok());
+fn regret(row: &StudyRow, assessment: &Assessment, overview: &Overview) -> RegretSummary {
+    let expected = overview.regret;
+    let runs = expected.max(assessment.exploring_cost);
+    let nodes = row.context.get("nodes");
+    let nodes = nodes.and_then(|nodes| nodes.parse::<f64>().ok());
+    let default = overview.default.filter(|_| row.objective.is_elapsed());
     RegretSummary {
         runs,
         expected,
-        budget: epoch.settings().regret.bound(history.tally.total),
+        budget: overview.regret_budget,
         node_seconds: default.map(|default| runs * default.mean * nodes.unwrap_or(1.0)),
     }
-}
-
-/// The counted runs of the default in a history.
-fn of_default(space: &Space, history: &History) -> Option<Elapsed> {
-    let default = space.default();
-    let mut tested = history.tested.iter();
-    let found = tested.find(|one| one.parametrization == default);
-    found.and_then(|one| elapsed_of(&one.elapsed))
 }
 
 /// A study with its space and what it has tested.
@@ -341,7 +353,7 @@ pub(crate) async fn study_detail(
 ) -> Result<StudyDetail, ApiError> {
     let state = service.store.study_state(row.study_id).await?;
     let heard = heard_by(&state);
-    let study = study_of(service, asker, row, &state, &heard).await?;
+    let study = study_of(service, asker, row, &state, heard.hearing).await?;
     let quarantined = &study.quarantined;
     let mut tested: Vec<TestedSummary> = heard
         .history
@@ -415,10 +427,9 @@ fn importance(found: Result<Importance, Silence>, space: &Space) -> ImportanceSu
 }
 
 fn warnings(
-    state: &StudyState,
-    epoch: &Epoch<'_>,
-    history: &History,
+    row: &StudyRow,
     assessment: &Assessment,
+    standing: &Standing,
     phase: Phase,
 ) -> Vec<String> {
     let found = assessment.findings.iter().filter_map(|one| match one.kind {
@@ -432,35 +443,47 @@ fn warnings(
         // The summary has `quarantined` and `opened` for them.
         FindingKind::Quarantine | FindingKind::Drift => None,
     });
-    let explores = state.pin.is_none() && matches!(phase, Phase::Design | Phase::Search);
-    let short = explores.then(|| too_short(state, epoch, history)).flatten();
+    let explores = row.pinned().is_none() && matches!(phase, Phase::Design | Phase::Search);
+    let short = explores
+        .then(|| too_short(row.limit_seconds?, standing.progress.headroom))
+        .flatten();
     found.chain(short).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
-fn too_short(state: &StudyState, epoch: &Epoch<'_>, history: &History) -> Option<String> {
-    let limit = state.limit_seconds? as f64;
-    let lack = epoch.lacks_headroom(history, limit)?;
-    let minutes = (lack.needed? / 60.0).ceil();
-    Some(format!(
-        "{lack}; jobs like the latest one get the best known parametrization: submit with --time={minutes} (minutes) \
-         or more and the study goes on"
-    ))
+fn too_short(limit: u64, headroom: Headroom) -> Option<String> {
+    let limit = limit as f64;
+    let Headroom::Seconds(needed) = headroom else {
+        return None;
+    };
+    let minutes = (needed / 60.0).ceil();
+    headroom.lacks(limit).then(|| {
+        format!(
+            "the time limit of {} leaves no room to explore, which may take {}; jobs like the latest one get \
+             the best known parametrization: submit with --time={minutes} (minutes) or more and the study \
+             goes on",
+            seconds(limit),
+            seconds(needed)
+        )
+    })
 }
 
 fn quarantined(space: &Space, assessment: &Assessment) -> Vec<QuarantineSummary> {
-    let findings = assessment.findings.iter();
-    let quarantined = findings.filter(|one| one.kind == FindingKind::Quarantine);
-    quarantined
-        .filter_map(|one| {
-            let parametrization = one.parametrization.clone()?;
-            Some(QuarantineSummary {
-                differs: differences(space, &parametrization),
-                parametrization,
-                why: one.what.clone(),
-            })
+    in_quarantine(assessment)
+        .map(|(parametrization, finding)| QuarantineSummary {
+            differs: differences(space, parametrization),
+            parametrization: parametrization.clone(),
+            why: finding.what.clone(),
         })
         .collect()
+}
+
+fn in_quarantine(assessment: &Assessment) -> impl Iterator<Item = (&Parametrization, &Finding)> {
+    assessment
+        .findings
+        .iter()
+        .filter(|one| one.kind == FindingKind::Quarantine)
+        .filter_map(|one| Some((one.parametrization.as_ref()?, one)))
 }
 
 /// Runs for `history`; those of few studies with what is quarantined now.
@@ -477,13 +500,12 @@ pub(crate) async fn runs(
     let studies: BTreeSet<i64> = lost.map(|row| row.study_id).collect();
     let mut why = BTreeMap::new();
     for study_id in studies {
-        let state = service.store.study_state(study_id).await?;
-        for one in quarantined(
-            &state.space,
-            &assess::of(&service.store, &service.settings, &state).await?,
-        ) {
-            let key = (study_id, state.epoch, one.parametrization.key());
-            why.insert(key, one.why);
+        let Some(assessment) = service.store.assessment(study_id).await? else {
+            continue;
+        };
+        for (parametrization, finding) in in_quarantine(&assessment) {
+            let key = (study_id, assessment.epoch, parametrization.key());
+            why.insert(key, finding.what.clone());
         }
     }
     rows.into_iter()
@@ -716,7 +738,7 @@ mod tests {
             }
             history.tested.push(tested);
         }
-        let default = of_default(&space, &history).unwrap();
+        let default = assess::of_default(&space, &history).unwrap();
         assert_eq!((default.n, default.mean), (3, 5.0));
         let summary = |tested: &Tested| TestedSummary {
             differs: differences(&space, &tested.parametrization),

@@ -121,7 +121,7 @@ fn inherited(
     settings: &Settings,
 ) -> Result<Vec<Parametrization>, NoWarmStart> {
     let (study, from) = (target.study_id, source.study_id);
-    if let Some(held) = summary::ordered(target) {
+    if let Some(held) = target.ordered.word(target.pin.is_some()) {
         let held = match held {
             "off" => "turned off",
             other => other,

@@ -145,7 +145,7 @@ async fn first(connection: &mut Connection, study_id: i64) -> Result<ExportPage,
                'pin', (select jsonb_build_object('parametrization', p.parametrization, 'uid', p.uid, 'why', p.why,
                                                  'pinned_at', p.pinned_at, 'until', p.until)
                        from pins p where p.study_id = s.id),
-               'assessment', s.assessment - 'shared' || '{"findings": []}') as "record!: Json<StudyRecord>",
+               'assessment', s.assessment - 'shared' - 'overview' || '{"findings": []}') as "record!: Json<StudyRecord>",
                coalesce((select max(j.id) from judgements j join epochs e on e.id = j.epoch_id
                          where e.study_id = s.id), 0) as "judgement!"
            from studies s join applications a on a.id = s.application_id where s.id = $1"#,

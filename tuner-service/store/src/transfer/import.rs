@@ -370,9 +370,10 @@ impl<'a> Importer<'a> {
             return Err(self.refused("study.full_name", problem).into());
         }
         let assessed = study.assessment.as_ref().map(|one| one.epoch);
-        // Whom it heard elsewhere is nobody here.
+        // Whom it heard elsewhere is nobody here, and what its next run gets is decided here.
         let own = study.assessment.map(|assessment| Assessment {
             shared: None,
+            overview: None,
             ..assessment
         });
         let key = StudyKey {

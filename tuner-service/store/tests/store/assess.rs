@@ -45,7 +45,7 @@ fn said(epoch: i32, reason: &str) -> Assessment {
         effects: Vec::new(),
         findings: Vec::new(),
         shared: None,
-        standing: None,
+        overview: None,
         objective: Default::default(),
         elapsed: None,
         cleaned: None,
@@ -157,13 +157,13 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     let run_id = run(&store, 1, &point(3)).await;
     let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
     assert_eq!(store.assessment(study_id).await.unwrap(), None);
-    assert!(store.unassessed(10, &[]).await.unwrap().is_empty());
+    assert!(store.unassessed(10, &[], "test").await.unwrap().is_empty());
     store
         .judge_run(run_id, 2, &counted(point(3)))
         .await
         .unwrap();
     // A verdict of before assessments were kept.
-    let unassessed = store.unassessed(10, &[]).await.unwrap();
+    let unassessed = store.unassessed(10, &[], "test").await.unwrap();
     assert_eq!(unassessed, [study_id]);
 
     let mut assessing = store.assess(study_id).await.unwrap();
@@ -184,7 +184,7 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
         store.assessment(study_id).await.unwrap(),
         Some(said(1, "kept"))
     );
-    assert!(store.unassessed(10, &[]).await.unwrap().is_empty());
+    assert!(store.unassessed(10, &[], "test").await.unwrap().is_empty());
 
     // The next epoch begins with nothing of its own, and knows that of the one before.
     let audit = by(0, "test");
@@ -245,5 +245,8 @@ async fn earlier_epochs_without_evidence_come_first_each_with_its_own_default() 
 
 async fn write(assessing: &mut Assessing, epoch_id: i64, evidence: &Value, because: &str) {
     assessing.write_evidence(epoch_id, evidence).await.unwrap();
-    assessing.write_assessment(&said(1, because)).await.unwrap();
+    assessing
+        .write_assessment(&said(1, because), "test")
+        .await
+        .unwrap();
 }

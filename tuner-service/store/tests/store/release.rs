@@ -65,7 +65,7 @@ async fn goes_on(release: &Release) {
         .await
         .unwrap();
     assert_eq!(again, *before.history);
-    let unassessed = store.unassessed(10, &[]).await.unwrap();
+    let unassessed = store.unassessed(10, &[], "test").await.unwrap();
     assert_eq!(unassessed.len(), release.unassessed);
 
     // Another application's run, and one more verdict on a run of before.

@@ -438,34 +438,6 @@ async fn a_page_has_a_hundred_runs_and_the_next_is_before_its_first() {
 }
 
 #[tokio::test]
-async fn a_page_has_25_studies_and_the_next_is_behind_its_last() {
-    let service = TestService::new().await;
-    for number in 0..27 {
-        let request = format!("app=ocean-{number:02},mode=observe");
-        service.job(ALICE, &request).start(&service).await;
-    }
-    let page = async |query: &str| -> Vec<(String, i64)> {
-        let studies = service
-            .user(ALICE)
-            .get(&format!("/v1/studies?{query}"))
-            .await
-            .ok();
-        let studies = studies.as_array().unwrap().clone();
-        let named = studies.iter().map(|study| {
-            let name = study["application"].as_str().unwrap().to_owned();
-            (name, study["study_id"].as_i64().unwrap())
-        });
-        named.collect()
-    };
-    let first = page("limit=10000").await;
-    assert_eq!(first.len(), 25);
-    assert!(first.is_sorted());
-    let rest = page(&format!("limit=10000&after={}", first[24].1)).await;
-    let rest: Vec<&str> = rest.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(rest, ["ocean-25", "ocean-26"]);
-}
-
-#[tokio::test]
 async fn so_many_outcomes_are_delivered_at_once() {
     let service = TestService::with("[slurm]\nsources = [\"jobcomp\"]\n").await;
     let of = |count: u32| {

@@ -117,12 +117,12 @@ async fn a_list_is_of_what_was_asked_for() {
 }
 
 /// Attack (service): An admin asks for 10,000 studies at once.
-/// Outcome: A page has 25 studies; the next page begins behind its last one.
+/// Outcome: A page has 250 studies; the next page begins behind its last one.
 #[tokio::test]
-async fn a_page_has_25_studies_and_the_next_one_begins_behind_its_last() {
+async fn a_page_has_250_studies_and_the_next_one_begins_behind_its_last() {
     let service = TestService::new().await;
-    for number in (0..31).rev() {
-        let request = format!("app=paged-{number:02}");
+    for number in (0..251).rev() {
+        let request = format!("app=paged-{number:03}");
         service.job(ALICE, &request).start(&service).await;
     }
     let of = async |query: &str| {
@@ -131,25 +131,102 @@ async fn a_page_has_25_studies_and_the_next_one_begins_behind_its_last() {
         page
     };
     for (query, most) in [
-        ("", 25),
-        ("?limit=10000", 25),
-        ("?limit=26", 25),
-        ("?limit=25", 25),
-        ("?limit=24", 24),
+        ("", 250),
+        ("?limit=10000", 250),
+        ("?limit=249", 249),
         ("?limit=1", 1),
         ("?limit=0", 0),
     ] {
         assert_eq!(of(query).await.len(), most, "{query}");
     }
     let first = of("").await;
-    let after = format!("?after={}", first[24]["study_id"]);
+    let after = format!("?after={}", first[249]["study_id"]);
     let second = of(&after).await;
-    assert_eq!(second.len(), 6);
+    assert_eq!(second.len(), 1);
     let all = first.iter().chain(&second);
     let all: Vec<&str> = all.map(|study| text(&study["application"])).collect();
-    let expected: Vec<String> = (0..31).map(|number| format!("paged-{number:02}")).collect();
+    let expected: Vec<String> = (0..251)
+        .map(|number| format!("paged-{number:03}"))
+        .collect();
     assert_eq!(all, expected);
     assert_eq!(of("?after=999999").await.len(), 0);
+}
+
+/// What a study is told with alone, and not in a list: a look at its runs and at others'.
+const ALONE: [&str; 1] = ["sharing"];
+
+#[tokio::test]
+async fn a_list_says_of_each_study_what_the_study_alone_says() {
+    let service = TestService::with(QUICK).await;
+    for (application, runs) in [("begun", 1), ("searching", 5), ("settled", 40)] {
+        for _ in 0..runs {
+            let request = format!("app={application}");
+            service.job(ALICE, &request).runs(&service, 10.0).await;
+        }
+    }
+    service.job(ALICE, "app=flying").start(&service).await;
+    for (application, action, body) in [
+        ("off", "off", json!({"why": "a test"})),
+        ("pinned", "pin", json!({"why": "a test"})),
+        ("frozen", "freeze", json!({"why": "a test"})),
+    ] {
+        let request = format!("app={application}");
+        for _ in 0..3 {
+            service.job(ALICE, &request).runs(&service, 10.0).await;
+        }
+        let mut order = json!({"kind": action, "scope": {"application": application}});
+        order["why"] = body["why"].clone();
+        if action == "pin" {
+            order["values"] = json!({"romio_cb_read": "disable"});
+        }
+        service.user(ALICE).post("/v1/orders", &order).await.ok();
+    }
+    let listed = service.user(ALICE).get("/v1/studies").await.ok();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 7);
+    let phases: Vec<&str> = listed.iter().map(|one| text(&one["phase"])).collect();
+    assert!(phases.contains(&"settled") && phases.contains(&"baseline"));
+    for one in listed {
+        let path = format!("/v1/studies?study={}", one["study_id"]);
+        let mut alone = service.user(ALICE).get(&path).await.ok()[0].clone();
+        let path = format!("/v1/studies/{}", one["study_id"]);
+        let detail = service.user(ALICE).get(&path).await.ok();
+        assert_eq!(detail["study"], alone);
+        for field in ALONE {
+            alone[field] = Value::Null;
+        }
+        assert_eq!(*one, alone);
+    }
+}
+
+#[tokio::test]
+async fn a_study_is_assessed_anew_by_other_settings_and_not_by_the_same() {
+    let service = TestService::new().await;
+    for application in ["ocean", "climate"] {
+        let request = format!("app={application}");
+        service.job(ALICE, &request).runs(&service, 10.0).await;
+    }
+    let budgets = async || {
+        let listed = service.user(ALICE).get("/v1/studies").await.ok();
+        let listed = listed.as_array().unwrap().iter();
+        let budgets: Vec<Value> = listed.map(|one| one["explored"][1].clone()).collect();
+        budgets
+    };
+    let stored = "select coalesce(sum((assessment #>> '{overview,standing,progress,budget}')::int), 0) from studies";
+    let written = "select sum(xmin::text::bigint)::bigint from studies";
+    assert_eq!(budgets().await, [50, 50]);
+    assert_eq!(service.database.number(stored).await, 100);
+    let before = service.database.number(written).await;
+    service.sweep().await;
+    assert_eq!(service.database.number(written).await, before);
+
+    service.reload("[study]\nbudget = 20\n").await;
+    assert_eq!(budgets().await, [20, 20], "at once");
+    service.sweep().await;
+    assert_eq!(service.database.number(stored).await, 40);
+    let before = service.database.number(written).await;
+    service.sweep().await;
+    assert_eq!(service.database.number(written).await, before);
 }
 
 #[tokio::test]

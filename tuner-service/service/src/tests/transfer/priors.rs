@@ -107,6 +107,8 @@ async fn before_anybody_has_learnt_nothing_is_said_of_others() {
     let service = TestService::with(LEARNING).await;
     let runs = explored(&service, gains, "prior-before", 5).await;
     assert!(!reason(&runs[0].1).contains("other stud"), "{}", runs[0].1);
+    let next = &service.study("prior-before").await["next"];
+    assert!(!next.to_string().contains("others"), "{next}");
 }
 
 #[tokio::test]
@@ -119,6 +121,9 @@ async fn two_siblings_shorten_the_third() {
     assert!(reason(first).starts_with(said), "{first}");
     assert_eq!(first["differs"]["romio_cb_read"], "disable", "{first}");
     assert_eq!(on_others_word(&runs[1..]), 0);
+    let next = &service.study("prior-three").await["next"];
+    let unless = next["unless"].as_array().unwrap();
+    assert!(unless.contains(&Value::from("others")), "{next}");
     let believed = runs[1..].iter();
     let mut believed = believed.map(|(_, run)| reason(run));
     let of_what = "of what 2 other studies of this accelerator";
