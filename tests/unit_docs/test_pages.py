@@ -92,9 +92,8 @@ def test_a_measurement_says_what_renews_it() -> None:
         assert named <= targets, f"{name(page)}: the Makefile lacks {named - targets}"
 
 
-def test_the_readme_is_short_and_its_commands_exist() -> None:
+def test_the_commands_of_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 120
     targets = make_targets()
     shown = set(re.findall(r"^ {4}make ([a-z-]+)", text, re.MULTILINE))
     assert {"demo", "test"} <= shown <= targets
