@@ -99,6 +99,25 @@ def test_the_commands_of_the_readme_exist() -> None:
     assert {"demo", "test"} <= shown <= targets
 
 
+def named_files(text: str) -> set[str]:
+    """Return the files and folders that a page names as code, without those that stand for many."""
+    spans = set(re.findall(r"`([\w./-]+)`", text))
+    like_files = {span for span in spans if "/" in span or re.search(r"\.(?:rs|c|py)$", span)}
+    return {span for span in like_files if not re.search(r"TAG|NNNN", span)}
+
+
+def test_each_file_that_the_architecture_names_is_there() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    folders = {str(parent) for name in listed for parent in Path(name).parents}
+    ends = {f"/{one}" for one in {*listed, *folders}}
+    named = named_files((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    assert len(named) > 50
+    missing = {one for one in named if not any(end.endswith(f"/{one.strip('/')}") for end in ends)}
+    assert not missing
+
+
 def test_dead_links_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A `b`: c\n\n[a](#a-b-c) [b](#b) [c](none.md) `[d](none.md)` [e](http://e)\n")
