@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,17 @@ def depth(page: Path) -> tuple[str, ...]:
 def test_each_page_has_its_place_in_the_summary() -> None:
     listed = {path for _, path, _ in relative(DOCS / "SUMMARY.md")}
     assert listed == {str(page.relative_to(DOCS)) for page in book()}
+
+
+def test_what_the_search_leaves_out_is_there_and_is_no_page_of_users() -> None:
+    book = tomllib.loads((DOCS / "book.toml").read_text(encoding="utf-8"))
+    left_out = book["output"]["html"]["search"]["chapter"]
+    assert {"measurements", "decisions"} <= set(left_out)
+    assert all((DOCS / chapter).exists() for chapter in left_out)
+    summary = (DOCS / "SUMMARY.md").read_text(encoding="utf-8")
+    users = re.findall(r"\(([\w-]+\.md)\)", summary.split("# How it works")[0])
+    assert len(users) > 20
+    assert not set(users) & set(left_out)
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if written_by_hand(page)], ids=name)
