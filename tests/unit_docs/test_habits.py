@@ -1,4 +1,4 @@
-"""What workflows and CONTRIBUTING.md call is there; a decision record is short and in the index."""
+"""What workflows and CONTRIBUTING.md call is there; a decision record is whole and in the index."""
 
 from __future__ import annotations
 

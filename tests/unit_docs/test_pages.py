@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,17 @@ def test_each_page_has_its_place_in_the_summary() -> None:
     assert listed == {str(page.relative_to(DOCS)) for page in book()}
 
 
+def test_what_the_search_leaves_out_is_there_and_is_no_page_of_users() -> None:
+    book = tomllib.loads((DOCS / "book.toml").read_text(encoding="utf-8"))
+    left_out = book["output"]["html"]["search"]["chapter"]
+    assert {"measurements", "decisions"} <= set(left_out)
+    assert all((DOCS / chapter).exists() for chapter in left_out)
+    summary = (DOCS / "SUMMARY.md").read_text(encoding="utf-8")
+    users = re.findall(r"\(([\w-]+\.md)\)", summary.split("# How it works")[0])
+    assert len(users) > 20
+    assert not set(users) & set(left_out)
+
+
 @pytest.mark.parametrize("page", [page for page in pages() if written_by_hand(page)], ids=name)
 def test_lines_are_short(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -92,12 +104,30 @@ def test_a_measurement_says_what_renews_it() -> None:
         assert named <= targets, f"{name(page)}: the Makefile lacks {named - targets}"
 
 
-def test_the_readme_is_short_and_its_commands_exist() -> None:
+def test_the_commands_of_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 120
     targets = make_targets()
     shown = set(re.findall(r"^ {4}make ([a-z-]+)", text, re.MULTILINE))
     assert {"demo", "test"} <= shown <= targets
+
+
+def named_files(text: str) -> set[str]:
+    """Return the files and folders that a page names as code, without those that stand for many."""
+    spans = set(re.findall(r"`([\w./-]+)`", text))
+    like_files = {span for span in spans if "/" in span or re.search(r"\.(?:rs|c|py)$", span)}
+    return {span for span in like_files if not re.search(r"TAG|NNNN", span)}
+
+
+def test_each_file_that_the_architecture_names_is_there() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    folders = {str(parent) for name in listed for parent in Path(name).parents}
+    ends = {f"/{one}" for one in {*listed, *folders}}
+    named = named_files((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    assert len(named) > 50
+    missing = {one for one in named if not any(end.endswith(f"/{one.strip('/')}") for end in ends)}
+    assert not missing
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

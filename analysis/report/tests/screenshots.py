@@ -1,4 +1,4 @@
-"""Pictures of the page for the README: python -m screenshots FOLDER.
+"""Pictures of the page for docs/report.md: python -m screenshots FOLDER.
 
 Of a report's page if there is one (--page, such as `make report-demo` makes), else of the sample's.
 """

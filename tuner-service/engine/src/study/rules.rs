@@ -122,7 +122,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Settled,
         kind: Step(Phase::Settled),
-        when: "the study has settled; it stays so",
+        when: "the study has settled, and stays so",
         gets: "the [recommendation](#recommendation) or, as drawn, a [control run](#control-runs)",
         keys: "`controls_at_first` 20, `control_every_at_first` 2, `controls_promising` 150, \
                `control_every_promising` 3, `control_every` 10, `control_every_resolved` 20",
@@ -160,7 +160,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Control,
         kind: InsteadOfSearching,
-        when: "fewer than `floor(sqrt(n))` of the n runs so far, in flight included, are of the default",
+        when: "of the n runs so far, in flight included, fewer than `floor(sqrt(n))` are of the default",
         gets: "the default",
         keys: "",
         applies: OnFacts(|facts| facts.control_is_due()),
@@ -169,7 +169,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::ExploringFull,
         kind: InsteadOfSearching,
-        when: "as many runs explore as may at once",
+        when: "as many runs are exploring as may explore at once",
         gets: "the best known",
         keys: "`exploring` 8",
         applies: OnFacts(|facts| facts.exploring_is_full()),
@@ -198,7 +198,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::SearchWithoutDefault,
         kind: Step(Phase::Search),
-        when: "likewise, and the design has run; on a site after fewer than `design_points` runs",
+        when: "the same, but the design has run; on a site only until `design_points` runs have explored",
         gets: "something new at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
@@ -207,7 +207,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::DefaultAgain,
         kind: Step(Phase::Baseline),
-        when: "likewise, and enough was tried",
+        when: "the same, but as much was tried as may be",
         gets: "the default, until something completes",
         keys: "",
         applies: OnSearch(|one| one.tries_the_default_again()),
@@ -216,7 +216,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::ConfirmForProof,
         kind: Step(Phase::Search),
-        when: "a [proof](#proofs-in-the-search) would be of what has run once",
+        when: "a [proof](#proofs-in-the-search) would begin, but its parametrization has run only once",
         gets: "its second run",
         keys: "`[study.proof]`",
         applies: OnSearch(|one| one.confirms_for_a_proof()),
@@ -281,7 +281,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Confirm,
         kind: Step(Phase::Search),
-        when: "the lowest mean is of one run, and exploring runs are fewer than twice the budget",
+        when: "the best has run only once, and fewer runs than twice the budget have explored",
         gets: "its second run",
         keys: "`budget` 50",
         applies: OnSearch(|one| one.unconfirmed().is_some()),
