@@ -29,7 +29,10 @@ def main() -> int:
     parser.add_argument(
         "--only",
         action="append",
-        choices=["lives", "priors", "nodes", "floods", "growth", "orders", "memory", "commands"],
+        choices=[
+            *("lives", "priors", "nodes", "floods", "growth"),
+            *("orders", "lists", "memory", "commands"),
+        ],
     )
     parser.add_argument("--write", type=Path, help="into this page too, if nothing failed")
     options = parser.parse_args()
@@ -40,6 +43,7 @@ def main() -> int:
         "floods": lambda place: floods.figures(place, options.rounds),
         "growth": lambda place: growth.figures(place, options.rounds),
         "orders": lambda place: growth.orders(place, options.rounds),
+        "lists": lambda place: growth.lists(place, options.rounds),
         "memory": lambda place: growth.memory(place, options.rounds, options.lives // 20),
         "commands": lambda place: commands.figures(place, options.pairs),
     }

@@ -1,8 +1,12 @@
-"""What does not grow: a suggestion's time with runs and ended orders, the service's memory."""
+"""What does not grow: a suggestion's time with runs and ended orders, the service's memory; lists."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
+
+from devcluster import command
 
 from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
 from bench.lives import live
@@ -80,6 +84,40 @@ def _compared(
     )
 
 
+LISTED, LISTED_RUNS = 10_000, 40
+"""Studies in a list, and runs of each: it is in the middle of its search."""
+LISTED_AIM = Aim(2.0)
+
+
+def lists(place: Place, rounds: int) -> list[Figure]:
+    """Measure how long an admin waits for a list of all studies, and return the figure."""
+    with place.database("bench_lists") as database, place.service(database) as service:
+        live(place, service, "load", LISTED_RUNS, studies=1)
+        _copy(place, database, LISTED)
+        argv = [
+            str(place.cluster.paths.bin / "io-autotune"),
+            f"--config={service.client_toml}",
+            "status",
+            "--json",
+        ]
+        seconds = []
+        for _ in range(rounds):
+            started = time.monotonic()
+            listed = command.run(argv, timeout=600.0).stdout
+            seconds.append(time.monotonic() - started)
+            found = len(json.loads(listed))
+            assert found == LISTED, f"{found} studies instead of {LISTED}"
+    return [
+        Figure(
+            f"`io-autotune status` of {LISTED} studies, as an admin",
+            "s",
+            mean_of_rounds(seconds),
+            LISTED_AIM,
+            f"{LISTED_RUNS} runs of each, as JSON, {rounds} times",
+        )
+    ]
+
+
 FEW_ORDERS, MANY_ORDERS = 10, 1_000_000
 _ORDERED = """
     insert into orders (kind, owner_uid, application, uid, why, ended_at)
@@ -92,12 +130,17 @@ _ORDERED = """
 def _fill(place: Place, service: Service, runs: int, studies: int) -> None:
     """Live a thousand lives of one study, then copy it, with all its rows, into the others."""
     live(place, service, "load", FEW, studies=1)
-    if studies > 1:
-        for table, changed in _CHANGED.items():
-            place.sql(service.database, _copying(place, service.database, table, changed, studies))
-    place.sql(service.database, "vacuum analyze")
+    _copy(place, service.database, studies)
     ((found,),) = place.sql(service.database, "select count(*) from runs")
     assert int(found) == runs, f"{found} runs instead of {runs}"
+
+
+def _copy(place: Place, database: str, studies: int) -> None:
+    """Make as many studies of the one that there is, with all its rows."""
+    if studies > 1:
+        for table, changed in _CHANGED.items():
+            place.sql(database, _copying(place, database, table, changed, studies))
+    place.sql(database, "vacuum analyze")
 
 
 STEP = 10_000_000
