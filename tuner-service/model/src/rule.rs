@@ -179,7 +179,7 @@ impl Headroom {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LongerLimit {
-    /// The longest limit, in seconds, that cut the default short. Only longer ones are of use.
+    /// Seconds that a limit must exceed: somewhat more than the longest run that was cut short.
     pub above: f64,
     /// The number of such runs that are left, at the most.
     pub runs: u64,
