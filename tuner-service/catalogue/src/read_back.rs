@@ -1,4 +1,5 @@
-//! The parameters whose values in force only the accelerator can report, and who asks it.
+//! The parameters whose values in force only the accelerator can report, and the program that asks
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,8 @@ use crate::fault::Faults;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// The profiling library of `mpi-in-force/`: what the MPI library says of files that it opens.
+    /// The profiling library of `mpi-in-force/`: the values that the MPI library reports for files
+    /// that it opens.
     MpiInForce,
 }
 
@@ -26,7 +28,7 @@ pub struct ReadBack {
     pub by: Reader,
     /// The reader's name for each parameter that it can report.
     pub names: BTreeMap<Spanned<String>, String>,
-    /// Parameters that are upper limits: a smaller number in force is as asked.
+    /// Parameters that are upper limits: a smaller number in force counts as the given value.
     #[serde(default)]
     pub at_most: Vec<Spanned<String>>,
 }
@@ -53,7 +55,8 @@ impl ReadBack {
         }
     }
 
-    /// What to read back. A parameter at its default was not given, so no value is expected.
+    /// The parameters to read back. A parameter at its default was not given, so no value is
+    /// expected.
     pub(crate) fn of(
         &self,
         part: &Part,
