@@ -1,9 +1,9 @@
-//! Commands that were called otherwise before 0.4. Their old spellings go on working for one release:
-//! the words are replaced before they are read, and a line on standard error tells the new ones.
+//! Commands that had other names before 0.4. Their old spellings are accepted for one release: the
+//! words are replaced before they are read, and a line on standard error has the new ones.
 
 use std::ffi::OsString;
 
-/// Old spellings, and what they are now.
+/// Old spellings, with the present ones.
 pub(crate) const MOVED: [(&str, &[&str]); 10] = [
     ("unpin", &["pin", "--end"]),
     ("on", &["off", "--end"]),
@@ -17,7 +17,7 @@ pub(crate) const MOVED: [(&str, &[&str]); 10] = [
     ("man", &["admin", "man"]),
 ];
 
-/// Where in a command line its command stands: after the options of all commands.
+/// The place of the command in a command line: after the options of all commands.
 pub(crate) fn place_of_command(words: &[OsString]) -> Option<usize> {
     let mut places = 1..words.len();
     while let Some(place) = places.next() {
@@ -30,7 +30,7 @@ pub(crate) fn place_of_command(words: &[OsString]) -> Option<usize> {
     None
 }
 
-/// The words in today's spelling, and what to say of it where they were in an old one.
+/// The words in the present spelling, and the message if they were in an old one.
 pub(crate) fn of_today(mut words: Vec<OsString>) -> (Vec<OsString>, Option<String>) {
     let mut place = place_of_command(&words);
     if let Some(help) = place.filter(|place| words[*place] == "help") {
