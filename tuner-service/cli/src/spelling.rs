@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-/// Old spellings, with the present ones.
+/// Old spellings, and what they are now.
 pub(crate) const MOVED: [(&str, &[&str]); 10] = [
     ("unpin", &["pin", "--end"]),
     ("on", &["off", "--end"]),
