@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::apart::{Apart, Work};
 use crate::decide::{restricted_to_own, standing_of};
 
-/// Assesses studies whose verdicts are older than evidence. One that cannot be assessed is set apart.
+/// Assesses studies whose verdicts are newer than their evidence. A study whose assessment fails is
+/// set apart.
 pub(crate) async fn overdue(
     store: &Store,
     settings: &Settings,
@@ -206,7 +207,7 @@ fn assessment(
     settings: &Settings,
 ) -> Assessment {
     let restricted = restricted_to_own(state);
-    // All that is asked below is asked of one history: it is fitted once.
+    // Every question below is about the same history, which is fitted once.
     let surrogates = SurrogateCache::default();
     let epoch = Epoch::restricted(&restricted, settings, state.seed)
         .with_outlook(gain.outlook())
@@ -224,7 +225,8 @@ fn assessment(
     let cleaned = epoch.cleaned_estimates(restricted.history());
     Assessment {
         epoch: state.epoch,
-        // Of a study that hears others a reader looks at their runs too, as they are by then.
+        // For a study that shares runs with others, the standing is computed on reading, from the
+        // others' runs of that time.
         standing: (state.siblings.is_empty())
             .then(|| standing_of(&epoch, restricted.history(), restricted.history())),
         gain,
@@ -242,8 +244,8 @@ fn assessment(
     }
 }
 
-/// What a study's runs show together with those of the studies that it hears. `earlier` is what was
-/// said of it last.
+/// The gain that a study's runs show together with those of the studies that share with it.
+/// `earlier` is the last claim of it.
 async fn shared(
     assessing: &mut Assessing,
     state: &StudyState,
@@ -265,7 +267,7 @@ async fn shared(
     let kept = assessing.evidence_of(&studies, &state.objective).await?;
     let all = (0..).zip(kept.values());
     let all = all.fold(SharedEvidence::new(number), |all, (member, epochs)| {
-        // Of an epoch from before 0.3 the draws are not known: it says nothing.
+        // The draws of an epoch from before 0.3 are not known: it is left out.
         let read = |one: &Option<Value>| Evidence::deserialize(one.as_ref()?).ok();
         let epochs = epochs.iter().map(|one| read(one).unwrap_or_default());
         all.with(member, epochs.collect())

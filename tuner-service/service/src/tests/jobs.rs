@@ -1,4 +1,4 @@
-//! Jobs as nodes and Slurm tell of them.
+//! Jobs as nodes and Slurm report them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) struct TestJob {
     pub(crate) request: Request,
     pub(crate) limit_seconds: Option<u64>,
     pub(crate) started_at: Timestamp,
-    /// What squeue lists.
+    /// The account that squeue lists.
     pub(crate) account: String,
 }
 
@@ -117,7 +117,7 @@ impl TestService {
 }
 
 impl TestJob {
-    /// What a node asks in the prolog.
+    /// The request of a node in the prolog.
     pub(crate) fn asks(&self) -> StartRequest {
         StartRequest {
             job: self.job.clone(),
@@ -138,8 +138,8 @@ impl TestJob {
         self.try_start(service).await.read()
     }
 
-    /// What the node reports in the epilog of a batch job that took so many seconds, and was given all
-    /// that the start's answer has.
+    /// The report of the node in the epilog of a batch job that took `elapsed` seconds, and was
+    /// given everything in the start's answer.
     pub(crate) fn reports(&self, started: Option<&StartAnswer>, elapsed: f64) -> FinishRequest {
         let delivery = started.map(|answer| &answer.delivery);
         let delivered = delivery.filter(|delivery| !delivery.is_empty());
@@ -247,14 +247,14 @@ pub(crate) const QUICK: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nb
 /// How a launch goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
-    /// Slurm's word for its end.
+    /// Slurm's state at its end.
     pub(crate) state: &'static str,
     pub(crate) seconds: f64,
     pub(crate) measures: BTreeMap<String, f64>,
     pub(crate) observed: Vec<ObservedParameter>,
-    /// Absent: what was given.
+    /// What was applied; if absent, what was given.
     pub(crate) applied: Option<Applied>,
-    /// As squeue writes its time limit.
+    /// The time limit as squeue writes it.
     pub(crate) limit: &'static str,
 }
 

@@ -29,12 +29,12 @@ async fn with_root() -> TestService {
     TestService::with(&format!("[access]\nadmin_uids = [{ROOT}, {ADMIN}]\n")).await
 }
 
-/// What orders this, or ends it.
+/// The request that gives this order, or ends it.
 fn what(kind: &str, scope: Value) -> Value {
     json!({ "kind": kind, "scope": scope, "why": "a test" })
 }
 
-/// What pins the studies of a scope.
+/// The request that pins the studies of a scope.
 fn pinning(scope: Value, values: Value) -> Value {
     with(what("pin", scope), "values", values)
 }

@@ -1,4 +1,5 @@
-//! What is told of studies, and what steers them: that it is what starts do, and what finishes said.
+//! Tests of the answers about studies and of their steering: that they agree with starts and
+//! finishes.
 
 mod lists;
 mod little_io;
@@ -67,7 +68,7 @@ pub(super) fn warnings<'a>(study: &'a Value, words: &str) -> Vec<&'a str> {
     texts.filter(|text| text.contains(words)).collect()
 }
 
-/// Whether a run explores.
+/// Returns true if a run explores.
 pub(super) fn explores(run: &Value) -> bool {
     run["role"] == "design" || run["role"] == "search"
 }

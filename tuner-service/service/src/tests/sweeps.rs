@@ -1,4 +1,4 @@
-//! What the service does by itself: retention, sharing, assessments, drift, runs that are lost.
+//! Tests of the service's own work: retention, sharing, assessments, drift, lost runs.
 
 mod lost;
 mod removal;

@@ -64,7 +64,7 @@ fn waits(run: &Value) {
     );
 }
 
-/// What the latest judgement of a job's run entered into its study, and of which parametrization.
+/// The effect of the latest judgement of a job's run on its study, and its parametrization.
 async fn effect(service: &TestService, job: &TestJob) -> (String, Option<Parametrization>) {
     let of_job = format!(
         "from judgements where run_id in (select id from runs where job_id = {}) order by ordinal desc limit 1",
@@ -88,7 +88,7 @@ async fn judgements(service: &TestService, job: &TestJob) -> i64 {
     service.database.number(&query).await
 }
 
-/// Whether the place of a job's run is free for another that explores.
+/// Returns true if the exploring place of a job's run is free again.
 async fn is_released(service: &TestService, job: &TestJob) -> bool {
     let query = format!(
         "select count(*) from runs where released and job_id = {}",
@@ -150,7 +150,7 @@ fn wide(service: &TestService, request: &str, nodes: u32) -> TestJob {
     job
 }
 
-/// What the job-completion script writes of a job of two seconds.
+/// The outcome that the job-completion script writes about a job of two seconds.
 fn outcome(job: &TestJob, state: &str) -> Outcome {
     Outcome {
         job_id: job.job.job_id,

@@ -45,7 +45,7 @@ fn ends_before_the_second_attempt(log: &Log, service: &TestService) {
     });
 }
 
-/// Whether the service has asked the database again.
+/// Returns true if the service has asked the database again.
 fn has_retried(log: &Log) -> bool {
     log.read().iter().any(|line| line["message"] == RETRIED)
 }

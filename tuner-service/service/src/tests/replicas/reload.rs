@@ -8,12 +8,12 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-/// Whether a user may see the service's own checks.
+/// Returns true if a user may see the service's own checks.
 async fn may_examine(service: &TestService, uid: u32) -> bool {
     service.user(uid).get("/v1/doctor").await.status == 200
 }
 
-/// What a reload said: the keys that have changed, and those that wait for a restart.
+/// The keys that a reload has logged as changed, and those as waiting for a restart.
 fn said(log: &Log) -> [String; 2] {
     let lines = log.read();
     ["changed", "waiting"].map(|key| {
@@ -22,7 +22,8 @@ fn said(log: &Log) -> [String; 2] {
     })
 }
 
-/// Whether Prometheus reads that the last reload was refused. A text lasts a second.
+/// Returns true if the metrics report that the last reload was refused. A text of the metrics is
+/// kept for a second.
 async fn is_refused(service: &TestService) -> bool {
     service.advance(Duration::from_secs(2)).await;
     let text = service.metrics().await;
@@ -72,7 +73,8 @@ async fn a_reload_changes_what_it_can_and_names_what_waits() {
     assert!(!may_examine(&service, ALICE).await);
 }
 
-/// What is wrong changes nothing, and is named with what is meant; the metric tells until it is mended.
+/// A wrong file changes nothing; the log names the mistake and a likely correction, and the metric
+/// stays until it is corrected.
 #[tokio::test]
 async fn a_file_that_is_wrong_changes_nothing() {
     let service = TestService::new().await;
@@ -143,7 +145,8 @@ async fn a_file_that_is_wrong_changes_nothing() {
     std::fs::write(&path, text).unwrap();
 }
 
-/// For each key of service.toml, whether a reload puts it in force.
+/// Checks for each key of service.toml that a reload puts it in force, or that it waits for a
+/// restart.
 #[tokio::test]
 async fn each_key_changes_at_once_or_waits_for_a_restart() {
     let service = TestService::new().await;
@@ -213,7 +216,7 @@ async fn each_key_changes_at_once_or_waits_for_a_restart() {
     }
 }
 
-/// A password may be changed in the file and is told nowhere.
+/// A password may be changed in the file and is shown nowhere.
 #[tokio::test]
 async fn a_database_of_another_password_waits_and_is_named_without_it() {
     let service = TestService::new().await;

@@ -25,7 +25,7 @@ fn explores(answer: &StartAnswer) -> bool {
     matches!(answer.role, Role::Design | Role::Search)
 }
 
-/// What jobs are answered that all ask at once, each of these services in turn.
+/// The answers to jobs that all ask at once, each of these services in turn.
 async fn storm(services: &[Arc<TestService>], jobs: &[TestJob]) -> BTreeMap<u32, StartAnswer> {
     let mut asking = JoinSet::new();
     for (job, service) in jobs.iter().zip(services.iter().cycle()) {
@@ -286,7 +286,7 @@ async fn launches_of_one_job_id_are_told_apart_by_what_slurm_calls_them() {
     assert_eq!(first.start(&other).await.run_id, one);
 }
 
-/// What one replica steers is in force at the next start of the other's.
+/// A steering by one replica is in force at the next start of the other's.
 #[tokio::test]
 async fn what_one_replica_steers_holds_at_the_others_next_start() {
     let service = TestService::new().await;

@@ -23,7 +23,7 @@ const SETTINGS: &str = "[slurm]\nsources = [\"jobcomp\"]\n[reconcile]\noutcome_p
 
 const UID: u32 = 1000;
 
-/// What is left to chance is decided by hashes of this.
+/// The seed of the hashes that decide everything random.
 const SEED: u64 = 3;
 
 fn hash(what: &impl Hash) -> u64 {
@@ -43,7 +43,7 @@ impl Lives {
         (job_id - 1) % self.studies
     }
 
-    /// Whether an application is among this percentage, which have a peculiarity.
+    /// Returns true if an application is among the percentage that has a peculiarity.
     fn is_one(&self, of_hundred: u64, peculiarity: &str, job_id: u32) -> bool {
         hash(&(SEED, peculiarity, self.application(job_id))) % 100 < of_hundred
     }
@@ -65,7 +65,7 @@ impl Lives {
         elapsed * if is_other_work { 3.0 } else { 1.0 } * if is_slow { 2.0 } else { 1.0 }
     }
 
-    /// How Slurm says that it ended.
+    /// The state in which the job ends according to Slurm.
     fn end(&self, started: &StartAnswer, job_id: u32) -> &'static str {
         if !self.is_one(60, "failing", job_id) {
             return "COMPLETED";
@@ -78,8 +78,8 @@ impl Lives {
         }
     }
 
-    /// What a profiling library in the job would say: some applications have one of the parameters
-    /// their own way.
+    /// The report of a profiling library in the job: some applications set one of the parameters
+    /// themselves.
     fn observed(&self, started: &StartAnswer, job_id: u32) -> Vec<ObservedParameter> {
         let read_back = &started.delivery.read_back;
         if read_back.is_empty() || !self.is_one(20, "overriding", job_id) {

@@ -1,4 +1,5 @@
-//! What starts get as a study goes on: phases, exploring, time limits, quarantine, mixed work.
+//! Tests of the starts in the course of a study: phases, exploring, time limits, quarantine, mixed
+//! work.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ async fn baseline(service: &TestService, request: &str, course: &Course) {
     }
 }
 
-/// What a run's decision knew of its job's time limit.
+/// The time limit of its job that a run's decision used.
 async fn limit_of(service: &TestService, run: &Value) -> Value {
     let job_id = run["job_id"].as_u64().unwrap();
     let detail = service.run_of(u32::try_from(job_id).unwrap()).await;

@@ -41,7 +41,7 @@ async fn of_two_epochs(service: &TestService, application: &str) -> Old {
     }
 }
 
-/// What ALICE is answered of an application's study, to the byte.
+/// The answers that ALICE gets about an application's study, to the byte.
 async fn answers(service: &TestService, application: &str, study: i64) -> [String; 2] {
     let alice = service.user(ALICE);
     let status = alice.get(&format!("/v1/studies?app={application}")).await;

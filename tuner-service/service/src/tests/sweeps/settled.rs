@@ -7,7 +7,7 @@ use super::*;
 const AT_ONCE: u32 = 10;
 const MOST_RUNS: usize = 300;
 
-/// What a run takes, with a little noise.
+/// The seconds of a run, with a little noise.
 fn noisy(seconds: f64, number: u32) -> f64 {
     seconds * (1.0 + 0.01 * f64::from(number % 7))
 }
