@@ -17,7 +17,7 @@ pub(crate) const MOVED: [(&str, &[&str]); 10] = [
     ("man", &["admin", "man"]),
 ];
 
-/// The place of the command in a command line: after the options of all commands.
+/// Where in a command line its command stands: after the options of all commands.
 pub(crate) fn place_of_command(words: &[OsString]) -> Option<usize> {
     let mut places = 1..words.len();
     while let Some(place) = places.next() {

@@ -33,7 +33,7 @@ pub enum Mark {
         /// The value, positive and finite.
         value: f64,
     },
-    /// The MPI-IO of one process, written by the profiling library (`mpi-in-force/`).
+    /// What a process had from MPI-IO, by the profiling library (`spank-plugin/mpi-in-force/`).
     MpiIo(MpiIo),
     /// A process whose line did not fit into the file.
     MpiIoLost,

@@ -26,7 +26,7 @@ pub(crate) enum Hearing {
     Few { users: usize },
     /// The study has too few runs of the default.
     Unmeasured,
-    /// Tuning affects the study differently from the others.
+    /// The study's runs respond differently from the others'.
     Differs,
 }
 

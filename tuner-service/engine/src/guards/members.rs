@@ -6,8 +6,8 @@
 //! and nobody else weighs more than a third of the runs. A point that one other user alone has run
 //! counts as one run, which is not enough to recommend it: whoever wants other users to run
 //! something needs a second user. A user's own runs count in full, because they deceive only that
-//! user. A user for whom tuning has other effects than for the rest is an outlier, and has a
-//! history of their own.
+//! user. A user whose runs respond differently from the rest's is an outlier, and has a history of
+//! their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,8 +71,7 @@ impl<'a> Members<'a> {
         members
     }
 
-    /// The outliers: users for whom tuning has other effects than for the rest. Their runs count
-    /// for themselves alone.
+    /// The users whose runs respond differently from the rest's: they count for themselves alone.
     pub fn outliers(&self) -> &BTreeSet<Member> {
         &self.outliers
     }
