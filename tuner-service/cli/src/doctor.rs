@@ -215,7 +215,7 @@ impl Visit {
     }
 }
 
-/// What to do about an endpoint that gives another answer.
+/// The remedy for an endpoint that gives another answer.
 const OTHER: &str = "see whether client.toml names io-autotuned's address, and the service's log";
 
 /// The largest difference of clocks: credentials live for minutes, and reports are ordered by time.

@@ -199,8 +199,8 @@ pub struct Pause {
     pub worst: f64,
 }
 
-/// What the next run of a study gets, by which rule, and until when, as far as it can be known
-/// before the run starts.
+/// The next run of a study: what it will get, by which rule, and until when, as far as that can be
+/// known before the run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Next {

@@ -791,7 +791,7 @@ pub struct StudySummary {
     pub opened: OpenedSummary,
     /// The phase.
     pub phase: Phase,
-    /// What the next run gets, by which rule, and until when. Null from a service before 0.4.
+    /// The next run: what it gets, by which rule, and until when. Null from a service before 0.4.
     #[serde(default)]
     pub next: Option<Next>,
     /// The epoch's counted runs.
@@ -1052,7 +1052,7 @@ pub struct Cleaned {
 pub struct BegunFrom {
     /// The number of these studies.
     pub studies: u64,
-    /// Those of them that belong to the caller; an admin and an operator see all.
+    /// The studies of the caller among them; an admin and an operator see all.
     pub seen: Vec<NamedStudy>,
 }
 
@@ -1161,9 +1161,9 @@ pub struct Affected {
     pub user: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// What the study's runs get at present, in words.
+    /// A few words about what the study's runs get at present.
     pub now: String,
-    /// What they get with the order, in words; the same text if the order changes nothing.
+    /// The same about what they get with the order; the same text if the order changes nothing.
     pub then: String,
 }
 
@@ -1263,7 +1263,7 @@ pub struct Check {
     pub state: CheckState,
     /// The finding.
     pub detail: String,
-    /// What to do, unless all is well.
+    /// The remedy, if the check has found something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }

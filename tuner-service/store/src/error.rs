@@ -270,8 +270,8 @@ impl StoreError {
         }
     }
 
-    /// What an admin can do about the database; `None`: the error itself says it, or nothing can be
-    /// done.
+    /// The remedy that an admin has for the database; `None` if the error itself names it, or if
+    /// there is none.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {

@@ -23,7 +23,7 @@ use crate::tested;
 /// The verdict on a run: whether it counts, and for which parametrization.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Its elapsed counts for the parametrization that was applied.
+    /// The elapsed of the run counts for the parametrization that was applied.
     Counted {
         /// The parametrization that was applied.
         parametrization: Parametrization,

@@ -228,7 +228,7 @@ fn next_in_short(study: &StudySummary) -> String {
     }
 }
 
-/// What the next run gets, why, and until when.
+/// The text about the next run: its parametrization, the rule behind it, and until when that holds.
 fn next(study: &StudySummary, screen: &Screen) -> String {
     let Some(next) = &study.next else {
         return "not known: the service is of an earlier version".to_owned();

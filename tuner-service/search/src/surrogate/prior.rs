@@ -59,7 +59,7 @@ pub const TRUSTED: f64 = 0.45;
 /// The smallest promised gain, as the log of a ratio.
 const LEAST_PROMISE: f64 = 0.03;
 
-/// What a study has learnt about its space.
+/// The results of a study about its space, from which another study can take its prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     learnt: Vec<Learnt>,

@@ -99,7 +99,7 @@ impl fmt::Display for Outage {
 }
 
 impl Outage {
-    /// What an admin can do.
+    /// The remedy that an admin has, as a sentence.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -286,7 +286,7 @@ impl Unavailable {
         self.servers.iter().map(|(_, outage)| outage)
     }
 
-    /// What an admin can do.
+    /// The remedy that an admin has, as a sentence.
     #[must_use]
     pub fn remedy(&self) -> String {
         let mut remedies: Vec<&str> = self.outages().map(Outage::remedy).collect();
