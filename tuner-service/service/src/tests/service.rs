@@ -349,8 +349,9 @@ impl TestService {
         self.clock.now()
     }
 
-    /// Lets every start draw this from now on: by 0 a run that may be a control run is one, by 0.999
-    /// it is none. `None`: numbers that are spread evenly, the same in each run of a test.
+    /// Fixes the number that every start draws from now on: with 0 a run that may be a control run
+    /// is one, with 0.999 it is none. `None`: numbers that are spread evenly, the same in each run
+    /// of a test.
     pub(crate) fn draw(&self, fixed: Option<f64>) {
         *self.draws.fixed.lock().unwrap() = fixed;
     }
@@ -615,7 +616,7 @@ pub(crate) struct Signed {
     pub(crate) nonce: String,
 }
 
-/// The host's clock, so many microseconds ahead.
+/// The host's clock, this number of microseconds ahead.
 #[derive(Debug, Default)]
 struct PlayedClock(AtomicU64);
 
@@ -651,8 +652,8 @@ impl PlayedDraws {
     }
 }
 
-/// Waits for what is late on purpose, in no time. The database must not be asked meanwhile: the time
-/// in which it answers would be over at once.
+/// Waits for an answer that is delayed on purpose, without the delay. The database must not be
+/// asked in between, as the time-out of its answer would be over at once.
 pub(crate) async fn at_once<T>(late: impl Future<Output = T>) -> T {
     tokio::time::pause();
     let done = late.await;

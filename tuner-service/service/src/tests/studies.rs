@@ -35,14 +35,14 @@ pub(super) async fn steer(
     service.user(uid).post(&path, body).await
 }
 
-/// Takes back what a line of the audit tells.
+/// Undoes the change that a line of the audit records.
 pub(super) async fn undo(service: &TestService, uid: u32, answer: &Value) -> Answer {
     let path = format!("/v1/audit/{}/undo", answer["line"]);
     let body = json!({ "why": "it was a mistake" });
     service.user(uid).post(&path, body).await
 }
 
-/// The runs of an application as a user is told of them, the oldest first.
+/// The runs of an application as a user sees them, the oldest first.
 pub(super) async fn history(service: &TestService, uid: u32, application: &str) -> Vec<Value> {
     let path = format!("/v1/runs?app={application}");
     let runs = service.user(uid).get(&path).await.ok();

@@ -42,7 +42,8 @@ async fn history(service: &TestService, uid: u32, application: &str) -> Vec<Valu
     runs.as_array().unwrap().clone()
 }
 
-/// Has jobs run beside each other, each to its verdict in one round; `elapsed` says what each takes.
+/// Runs jobs at the same time, each to its verdict in one round; `elapsed` gives the seconds of
+/// each.
 async fn beside(
     service: &TestService,
     request: &str,

@@ -17,7 +17,7 @@ const HEADER: &str = r#"{"header":{"format":"io-autotune-export","version":2}}"#
 /// The name of an upload.
 const UPLOAD: &str = "0123456789abcdef0123456789abcdef";
 
-/// A file with the lines of so many studies.
+/// A file with the lines of this number of studies.
 fn file(lines: &[String], studies: usize) -> String {
     let mut text = format!("{HEADER}\n");
     for line in lines {

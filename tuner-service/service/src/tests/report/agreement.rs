@@ -1,5 +1,5 @@
-//! Lives of all kinds in many studies, of which the nightly report and the service are to say the
-//! same: `analysis/report/tests/test_agreement.py` compares.
+//! Lives of jobs of all kinds in many studies, about which the nightly report and the service have
+//! to agree: `analysis/report/tests/test_agreement.py` compares them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn hash(what: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Jobs of so many applications, so many of each in a round.
+/// Jobs of a number of applications, a number of each in a round.
 struct Lives {
     studies: u32,
     lives: u32,
@@ -96,7 +96,7 @@ impl Lives {
         }]
     }
 
-    /// Lives them all, of each application one at a time; outcomes come before the reports, or late.
+    /// Runs all jobs, of each application one at a time; outcomes come before the reports, or late.
     async fn live(&self, service: &TestService, round: u32) {
         let first = 1 + round * self.studies * self.lives;
         let mut late = Vec::new();
@@ -183,7 +183,7 @@ impl Lives {
     }
 }
 
-/// Says how jobs ended, as the collector does.
+/// Delivers outcomes, as the collector does.
 async fn tell(service: &TestService, outcomes: Vec<Outcome>) {
     let body = json!({ "cluster": CLUSTER, "outcomes": outcomes });
     service
@@ -193,7 +193,7 @@ async fn tell(service: &TestService, outcomes: Vec<Outcome>) {
         .ok();
 }
 
-/// Goes round until every verdict is given, and every epoch assessed, one without runs too.
+/// Runs rounds until every run has its verdict and every epoch, also one without runs, is assessed.
 async fn is_judged(service: &TestService) {
     let unsettled =
         "select (select count(*) from runs where state = 'in_flight' or changes > judged_changes)
@@ -243,7 +243,7 @@ async fn lives_of_all_kinds_are_judged_and_their_studies_assessed() {
     assert!(service.database.number(counted).await > i64::from(lives.studies * lives.lives));
 }
 
-/// Leaves what the service says of all studies, and what the report makes of the same.
+/// Stores the service's answer about all studies, and has the report made of the same database.
 fn compare_later(service: &TestService, directory: &std::path::Path, served: &Value) {
     std::fs::create_dir(directory).unwrap();
     std::fs::write(directory.join("served.json"), served.to_string()).unwrap();
