@@ -1,4 +1,5 @@
-//! A new migration is built in: `sqlx::migrate!` sees only those files change that it knows.
+//! Cargo must rebuild when a migration is added: `sqlx::migrate!` only notices changes of the files
+//! that it knows.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../migrations");

@@ -1,6 +1,6 @@
 //! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) for robert2019 and cao2018, which
-//! differ in neighbours and cooling. Stateless, see [`replay`]. Points in flight or in quarantine
-//! count as refused.
+//! differ in neighbours and cooling. It is stateless, see [`replay`]. Points in flight or in
+//! quarantine count as refused.
 
 use io_autotune_search::math::Portable;
 use rand::RngExt;
@@ -15,13 +15,14 @@ use serde::{Deserialize, Serialize};
 
 /// The maximum number of steps among known points.
 const MOST_STEPS: u64 = 4096;
-/// The draws of a neighbour; of the last one as much is taken as the space admits.
+/// The number of draws of a neighbour. If all fail, the last one is approached as far as the space
+/// admits.
 const DRAWS: usize = 32;
 
 /// Draws a neighbour of a point, which the space may not admit.
 pub(crate) type Neighbour = fn(&Space, &Point, &mut ChaCha8Rng) -> Point;
 
-/// When the temperature is set back (robert2019, section III-B-2).
+/// The rule by which the temperature is reset (robert2019, section III-B-2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Restart {
@@ -30,13 +31,13 @@ pub enum Restart {
     None,
     /// With this probability before each step.
     Random {
-        /// From 0 to 1.
+        /// The probability, from 0 to 1.
         probability: f64,
     },
-    /// "Once the system's energy has gone under a given threshold": each time that the mean of where
-    /// it stands falls under this share of the start's.
+    /// "Once the system's energy has gone under a given threshold": each time that the mean of the
+    /// present point falls below this share of the start's.
     Threshold {
-        /// Above 0 and at most 1.
+        /// The share, above 0 and at most 1.
         share: f64,
     },
 }
@@ -47,9 +48,9 @@ pub(crate) struct Annealing<'a> {
     pub(crate) neighbour: Neighbour,
     /// The temperature in seconds, by steps since the start or the last restart.
     pub(crate) temperature: &'a dyn Fn(u64) -> f64,
-    /// When the temperature is set back.
+    /// The rule by which the temperature is reset.
     pub(crate) restart: Restart,
-    /// What coming back to a point costs.
+    /// The cost of revisiting a point.
     pub(crate) revisits: Revisits,
 }
 
@@ -104,7 +105,8 @@ impl Annealing<'_> {
         random::elsewhere(context, &current, rng)
     }
 
-    /// `energies`: the mean of the start, of the step before, and now.
+    /// Returns true if the temperature is reset. `energies` are the means of the start, of the step
+    /// before, and of the present point.
     fn restarts(&self, energies: [Option<f64>; 3], rng: &mut ChaCha8Rng) -> bool {
         match (self.restart, energies) {
             (Restart::Random { probability }, _) => rng.random::<f64>() < probability,
@@ -128,8 +130,8 @@ impl Annealing<'_> {
     }
 }
 
-/// Metropolis's rule: slower points have probability `exp(-(there - here) / temperature)`.
-/// (robert2019, section II-B-2, has the comparison reversed.)
+/// Metropolis's rule: slower points are accepted with probability `exp(-(there - here) /
+/// temperature)`. (robert2019, section II-B-2, has the comparison reversed.)
 pub(crate) fn accepts(here: f64, there: f64, temperature: f64, rng: &mut ChaCha8Rng) -> bool {
     there <= here || rng.random::<f64>() < ((here - there) / temperature).exponential()
 }

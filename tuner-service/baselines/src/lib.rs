@@ -2,7 +2,7 @@
 //! settings: it keeps no other state. `docs/derivation/methods.md` says what each takes from its
 //! paper, and what the paper leaves open.
 //!
-//! To add one: a folder here, and its line in [`published_methods`].
+//! To add a method, add a folder here, and its line in [`published_methods`].
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,8 @@ pub mod robert2020;
 
 pub use revisits::Revisits;
 
-/// Calls a macro with every published method, in the order in which they are listed: what it is, its
-/// name in code and as a field, its type, and its name in configuration.
+/// Calls a macro with every published method, in the order in which they are listed: its
+/// description, its name in code and as a field, its type, and its name in the configuration.
 #[macro_export]
 macro_rules! published_methods {
     ($then:ident) => {

@@ -1,8 +1,8 @@
-//! What coming back to a tested point costs a program that is replayed.
+//! The cost of revisiting a tested point, for a program that is replayed.
 //!
-//! The papers' programs run whatever they come to; here a known point can take its mean from the
-//! history instead. With [`Revisits::Run`] the n-th point that the program evaluates is paid by the
-//! n-th search run: the first that is not paid for runs, tested or not.
+//! The papers' programs run every point that they come to; here a known point can take its mean
+//! from the history instead. With [`Revisits::Run`] the n-th point that the program evaluates is
+//! paid for by the n-th search run: the first point that is not paid for runs, tested or not.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ use io_autotune_model::space::Point;
 use io_autotune_search::MethodContext;
 use io_autotune_search::history::by_point::Known;
 
-/// What coming back to a tested point costs.
+/// The cost of revisiting a tested point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Revisits {
-    /// A run, as in the papers. The default parametrization alone is known from its own runs.
+    /// A run, as in the papers. Only the default is known from its own runs.
     #[default]
     Run,
-    /// Nothing.
+    /// Nothing: the point's mean is taken from the history.
     Free,
 }
 
@@ -38,8 +38,8 @@ impl Purse {
         }
     }
 
-    /// Takes a run for evaluating a point that is not untested; whether there was none, and the
-    /// point can run now.
+    /// Takes a run for the evaluation of a tested point. Returns true if there was none left, and
+    /// the point can run now.
     pub(crate) fn must_pay(&mut self, context: &MethodContext<'_>, point: &Point) -> bool {
         if self.revisits == Revisits::Free || *point == context.view.default {
             return false;
@@ -52,7 +52,7 @@ impl Purse {
     }
 }
 
-/// Whether a program that comes to a tested point runs it once more.
+/// Returns true if a program that comes to a tested point runs it once more.
 pub(crate) fn runs_again(revisits: Revisits, context: &MethodContext<'_>, point: &Point) -> bool {
     let open = |known: &Known| known.in_flight == 0 && !known.is_quarantined();
     revisits == Revisits::Run
@@ -70,7 +70,8 @@ mod tests {
     use io_autotune_search::testing::{grid, history, tested, with_context};
     use io_autotune_search::{Method, Proposal};
 
-    /// What a method runs next where all of nine points have run, the last `beyond` the design's.
+    /// The next point of a method after all of nine points have run, the last `beyond` of them in
+    /// addition to the design.
     fn next(method: &dyn Method, beyond: u64) -> Option<Point> {
         let space = grid(&[3, 3]);
         let points = space.points(100).unwrap();
@@ -107,7 +108,7 @@ mod tests {
         for method in paying {
             let first = next(method, 0).unwrap();
             assert_ne!(first, default, "it is known from its own runs");
-            // What is paid for is passed: somewhere another one follows.
+            // A point that is paid for is passed: at some place another one follows.
             assert!((1..20).any(|paid| next(method, paid).is_some_and(|point| point != first)));
         }
         let again = next(&dqn(Revisits::Run), 1).unwrap();

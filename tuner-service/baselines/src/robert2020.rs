@@ -30,7 +30,7 @@ pub use settings::{
 };
 pub use table_v::table_v;
 
-/// The children that are drawn before one near the last is taken.
+/// The number of children that are drawn before one near the last is taken.
 const DRAWS: u32 = 100;
 
 impl Method for Robert2020 {
@@ -52,7 +52,8 @@ impl Method for Robert2020 {
         self.noise.resampling().is_some()
     }
 
-    /// By the estimates that selection uses: with fitness regression, the regressed means.
+    /// The ranking by the estimates that selection uses: with fitness regression, the regressed
+    /// means.
     fn ranking(&self, view: &Modelled<'_>) -> Vec<Point> {
         let mut ranked = view.by_mean();
         if self.noise.regression().is_some() {
@@ -67,8 +68,8 @@ impl Method for Robert2020 {
     }
 }
 
-/// Whether a point may run as a new child: an untested one, or a design point that ran once if
-/// children run again. Other tested points have enough runs.
+/// Returns true if a point may run as a new child: an untested point, or a design point that ran
+/// once if children run again. Other tested points have enough runs.
 fn is_new(context: &MethodContext<'_>, rule: Rule, point: &Point) -> bool {
     if !context.space().admits(point) || *point == context.view.default {
         return false;

@@ -12,26 +12,29 @@ use crate::need::Need;
 use crate::read_back::ReadBack;
 use crate::space::Described;
 
-/// Something with I/O parameters that a job can be given; or several that are tuned together.
+/// Something with I/O parameters that a job can be given, or several such accelerators that are
+/// tuned together.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
-    /// The name users type, `--io-autotune=NAME`; of several the sorted names joined with `+`.
+    /// The name that users type, `--io-autotune=NAME`; for several the sorted names joined with
+    /// `+`.
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// What it is, in a paragraph.
+    /// A description, in a paragraph.
     pub description: String,
     /// When a parameter takes effect, in the accelerator's own terms (`MPI_File_open`).
     pub takes_effect: String,
-    /// The real accelerator the file was tried on; `None`: only the delivery, on a stand-in.
+    /// The real accelerator that the file was tried on; `None`: only the delivery was tried, on a
+    /// stand-in.
     pub tried_on: Option<String>,
-    /// What it needs besides a job that asks for it.
+    /// Requirements in addition to a job that asks for it.
     pub needs: Vec<Need>,
-    /// What a job has to do for it to matter; `None`: no measure shows it.
+    /// The condition under which it can matter to a job; `None`: no measure shows that.
     pub used_if: Option<UsedIf>,
-    /// Its parameters.
+    /// The parameters.
     pub space: Space,
-    /// How a parametrization is delivered and read back, per file.
+    /// The delivery of a parametrization and its read-back, for each file.
     pub parts: Vec<Part>,
 }
 
@@ -56,14 +59,16 @@ struct Document {
 }
 
 impl Accelerator {
-    /// Reads one catalogue file's text. Errs with every wrong line and what to write instead.
+    /// Reads the text of one catalogue file. Returns an error with every wrong line and what to
+    /// write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
         let read = every::<Document>(text);
         for one in &read.found {
             faults.at(&one.place, one.problem.as_str());
         }
-        // Otherwise what is left is not all: what is missing then may only be wrong.
+        // Otherwise parts of the file were left out, and what seems to be missing may only be
+        // wrong.
         let is_whole = read.found.is_empty();
         let (is_delivery_whole, is_space_whole) =
             (delivery_is_whole(text), Described::is_whole(text));
@@ -184,7 +189,7 @@ impl Document {
     }
 }
 
-/// Whether all parameters, what delivers them, and what that needs can be read.
+/// Returns true if all parameters, the deliveries and the needs can be read.
 fn delivery_is_whole(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Only {
@@ -198,7 +203,7 @@ fn delivery_is_whole(text: &str) -> bool {
     toml::from_str::<Only>(text).is_ok()
 }
 
-/// The names of all parameters, those that are wrong otherwise included.
+/// The names of all parameters, including those that are wrong in another way.
 fn names(text: &str) -> BTreeSet<String> {
     #[derive(Deserialize)]
     struct Named {
@@ -218,7 +223,8 @@ fn names(text: &str) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    /// A catalogue file that is read can be rendered, and one that is refused is refused by its line.
+    /// A catalogue file that can be read can be rendered, and one that is refused is refused by its
+    /// line.
     ///
     /// Attack (parsers): An accelerator's file.
     /// Outcome: Its default can be rendered, or it is refused by its line.
@@ -450,7 +456,7 @@ value = "{depth}"
         );
         let AcceleratorError(faults) = Accelerator::parse(&text).unwrap_err();
         let places: Vec<_> = faults.iter().map(|fault| fault.line).collect();
-        // That `max` is missing is no mistake of its own.
+        // The missing `max` is no mistake of its own.
         assert_eq!(places, [3, 4, 9, 15, 18, 23, 24], "{faults:#?}");
         assert!(
             faults[1].problem.ends_with("did you mean `title`?"),

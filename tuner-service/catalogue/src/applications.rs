@@ -11,10 +11,10 @@ use toml::Spanned;
 use crate::Template;
 use crate::fault::{Fault, Faults};
 
-/// The rules that the service has where its configuration names no file.
+/// The rules of a service whose configuration names no file.
 pub const SHIPPED: &str = include_str!("../../../deploy/etc/applications.toml");
 
-/// Job names that say nothing of the program; compared without case and script extensions.
+/// Job names that do not name a program; compared without case and script extensions.
 const MEANINGLESS: [&str; 30] = [
     "a.out",
     "bash",
@@ -50,21 +50,22 @@ const MEANINGLESS: [&str; 30] = [
 
 const EXTENSIONS: [&str; 6] = [".sh", ".bash", ".sbatch", ".slurm", ".job", ".batch"];
 
-/// Patterns match in time linear in text and compiled pattern; these bound the second.
+/// The most rules. Patterns match in time linear in the text and in the compiled pattern; this and
+/// the following limits bound the latter.
 const RULES_MAX: usize = 100;
 const PATTERN_MAX: usize = 500;
 const COMPILED_MAX: usize = 64 * 1024;
 
-/// Bytes from which on a name may be cut: the next byte, written as one that is no UTF-8, would not
-/// have had its place in 256 ([`Request`]).
+/// The length in bytes from which on a name may have been cut: the next byte, if it was not UTF-8,
+/// would not have fitted into 256 bytes ([`Request`]).
 const CUT_FROM: usize = 252;
 
-/// Why a file of rules was refused: all its faults, in the order of their lines.
+/// The reason why a file of rules was refused: all its faults, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct RulesError(pub Vec<Fault>);
 
-/// Ordered rules: the first that matches decides.
+/// Ordered rules, of which the first that matches decides.
 #[derive(Clone, Debug)]
 pub struct Rules {
     text: String,
@@ -76,20 +77,20 @@ struct Rule {
     name: String,
     job_name: Option<Regex>,
     comment: Option<Regex>,
-    /// `None`: names that match say nothing of the program.
+    /// The application; `None`: names that match do not name a program.
     application: Option<Template>,
 }
 
-/// What a job's name becomes.
+/// The result of the rules for a job's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<'a> {
     /// The application; `None`: there is none.
     pub application: Option<ApplicationName>,
-    /// The name says nothing of the program: its jobs are only observed.
+    /// True if the name does not name a program, so that its jobs are only observed.
     pub meaningless: bool,
     /// The rule that decided; `None`: none matched.
     pub rule: Option<&'a str>,
-    /// Whether that rule has read the job's comment.
+    /// True if that rule has read the job's comment.
     pub reads_comment: bool,
 }
 
@@ -98,7 +99,7 @@ pub struct Named<'a> {
 pub struct Resolved {
     /// The request; `app` is the application's name.
     pub request: Request,
-    /// The text that the name was made of, if it is not all of it.
+    /// The text that the name was made of, if the name does not have all of it.
     pub full_name: Option<String>,
 }
 
@@ -121,7 +122,8 @@ struct Entry {
 }
 
 impl Rules {
-    /// Reads a file's text. Errs with every wrong line, its rule, and what to write instead.
+    /// Reads a file's text. Returns an error with every wrong line, its rule, and what to write
+    /// instead.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let mut faults = Faults::of(text);
         let mut rules = Vec::new();
@@ -168,13 +170,13 @@ impl Rules {
         &self.text
     }
 
-    /// How many rules there are.
+    /// The number of rules.
     #[must_use]
     pub fn count(&self) -> usize {
         self.rules.len()
     }
 
-    /// What a job's name and comment become.
+    /// The result for a job's name and comment.
     #[must_use]
     pub fn named(&self, job_name: Option<&str>, comment: Option<&str>) -> Named<'_> {
         for rule in &self.rules {
@@ -200,8 +202,8 @@ impl Rules {
         }
     }
 
-    /// The request with its application. Without one that says something the job is only observed.
-    /// An `app` that the user gave stays; a comment that decided nothing is left out.
+    /// The request with its application. If the name does not name a program, the job is only
+    /// observed. An `app` that the user gave stays; a comment that decided nothing is left out.
     #[must_use]
     pub fn resolve(&self, request: Request) -> Resolved {
         if request.app.is_some() {
@@ -241,7 +243,7 @@ impl Rules {
 }
 
 impl Entry {
-    /// The rule, unless something is wrong in it.
+    /// The rule, unless it has a fault.
     fn checked(&self, place: &std::ops::Range<usize>, faults: &mut Faults<'_>) -> Option<Rule> {
         let name = self.name.get_ref();
         let said = |problem: String| format!("rule {name:?}: {problem}");
@@ -308,7 +310,7 @@ impl Entry {
 }
 
 impl Rule {
-    /// `None`: it does not match. `Some(None)`: it gives no application.
+    /// Applies the rule. `None`: it does not match. `Some(None)`: it gives no application.
     fn matched(
         &self,
         job_name: Option<&str>,
@@ -321,7 +323,7 @@ impl Rule {
                 let found = captures.as_ref()?.name(name)?;
                 Some(found.as_str().to_owned())
             };
-            // A group that took no part is empty.
+            // A group that took no part in the match is empty.
             Some(
                 of(&job_name)
                     .or_else(|| of(&comment))
@@ -334,7 +336,7 @@ impl Rule {
     }
 }
 
-/// `None`: there is a pattern and it does not match.
+/// Matches a text. `None`: there is a pattern and it does not match.
 fn captured<'t>(pattern: Option<&Regex>, text: Option<&'t str>) -> Option<Option<Captures<'t>>> {
     match pattern {
         None => Some(None),
@@ -354,7 +356,7 @@ fn compile(pattern: &str) -> Result<Regex, String> {
         regex::Error::CompiledTooBig(_) => {
             "the pattern is too big: repeat less, or write [A-Za-z0-9_] for \\w".to_owned()
         }
-        // Its last line has the reason; those before show the pattern again.
+        // The last line has the reason; those before show the pattern again.
         error => {
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default();
@@ -364,13 +366,14 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// Whether a job's name may be the beginning of a longer one, of which the plugin sends 256 bytes.
+/// Returns true if a job's name may be the beginning of a longer one, of which the plugin sends 256
+/// bytes.
 fn may_be_cut(job_name: &str) -> bool {
     job_name.len() >= CUT_FROM
 }
 
-/// What was called so, with `_` for each character that a name cannot have: `slurm script` says as
-/// little as `slurm_script`.
+/// The text of an application's name with `_` for each character that a name cannot have, because
+/// `slurm script` is as meaningless as `slurm_script`.
 fn plain(application: &ApplicationName) -> String {
     let text = application.full_name().unwrap_or(application.name());
     let is_kept = |c: &char| u8::try_from(*c).is_ok_and(is_name_byte);
@@ -408,7 +411,7 @@ mod tests {
         Rules::parse(text).unwrap_err().to_string()
     }
 
-    /// What a name becomes, and by which rule.
+    /// The application of a job's name, and the rule that gave it.
     fn becomes(job_name: &str, comment: Option<&str>) -> (Option<String>, Option<String>) {
         let rules = shipped();
         let named = rules.named(Some(job_name), comment);
@@ -479,7 +482,7 @@ mod tests {
             None,
             "one for each run would be left"
         );
-        // A comment alone is nobody's rule.
+        // No rule reads a comment alone.
         assert_eq!(
             becomes("ocean", Some("rule_align")),
             (Some("ocean".into()), None)
@@ -573,10 +576,10 @@ meaningless = true
         assert_eq!(named(Some("x-7"), None), by("rest", "second"));
         assert_eq!(named(None, Some("quiet")), (None, Some("third".into())));
         assert_eq!(named(Some("y"), Some("q")), (Some("y".into()), None));
-        // What a rule gives is no longer compared with the names that say nothing.
+        // The result of a rule is not compared with the meaningless names.
         let main = Rules::parse(&TWO.replace("\"rest\"", "\"main\"")).unwrap();
         assert!(!main.named(Some("x"), None).meaningless);
-        // A result that is no name is none.
+        // A result that is not a name counts as none.
         let none = Rules::parse(&TWO.replace("\"rest\"", "\"_rest\""));
         assert!(none.unwrap().named(Some("x"), None).meaningless);
     }
@@ -610,7 +613,7 @@ meaningless = true
             (unknown.app, unknown.note),
             (None, Some(Note::MeaninglessName))
         );
-        // What users name, and what plugins of 0.1.0 have made of a name, stays.
+        // Names that users give, and those that plugins of 0.1.0 have made, stay.
         for text in [
             "app=x-7,mode=tune",
             "app=wrap,mode=observe,note=meaningless_name",
@@ -807,7 +810,7 @@ meaningless = true
         }
     }
 
-    /// Rules that are read decide on anything; what is refused is refused by its line.
+    /// Rules that can be read decide on any name; a file that is refused is refused by its line.
     ///
     /// Attack (parsers): A file of rules for names of applications.
     /// Outcome: Rules that are read make names of anything; others are refused by their line.

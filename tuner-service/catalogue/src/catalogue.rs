@@ -15,15 +15,15 @@ pub struct Catalogue {
     accelerators: BTreeMap<String, Arc<Accelerator>>,
 }
 
-/// Why a catalogue could not be loaded.
+/// The reason why a catalogue could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
     /// The directory or a file could not be read.
     #[error("cannot read {path}: {source}")]
     Io {
-        /// What was to be read.
+        /// The path that was to be read.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file was refused.
@@ -31,7 +31,7 @@ pub enum CatalogueError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The faults in it.
         source: AcceleratorError,
     },
     /// Two files describe one accelerator.
@@ -50,8 +50,7 @@ pub enum CatalogueError {
     Empty(PathBuf),
 }
 
-/// Everything for which a catalogue could not be loaded, by file: one a line, those of a file at
-/// their lines.
+/// All reasons why a catalogue could not be loaded, one a line, by file and by line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.iter().map(CatalogueError::lines).collect::<Vec<_>>().join("\n"))]
 pub struct CatalogueErrors(pub Vec<CatalogueError>);
@@ -63,7 +62,7 @@ impl From<CatalogueError> for CatalogueErrors {
 }
 
 impl CatalogueError {
-    /// What is wrong, one thing a line: `FILE:LINE:COLUMN: ...` where it is in a file.
+    /// The faults, one a line: `FILE:LINE:COLUMN: ...` if they are in a file.
     fn lines(&self) -> String {
         match self {
             Self::File { path, source } => in_file(path, &source.0),
@@ -86,24 +85,25 @@ pub fn in_file(path: &Path, faults: &[Fault]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Why a name has no accelerator.
+/// The reason why a name has no accelerator.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LookupError {
     /// No file describes it.
     #[error("there is no accelerator {name:?}; choose one of: {choices}")]
     Unknown {
-        /// The name asked for, or the unknown one of several.
+        /// The name that was asked for, or the unknown one among several.
         name: String,
-        /// What there is.
+        /// The accelerators that exist.
         choices: String,
     },
-    /// It names several that cannot be tuned together.
+    /// The name is of several accelerators that cannot be tuned together.
     #[error(transparent)]
     Together(#[from] JointError),
 }
 
 impl Catalogue {
-    /// Loads every [file](is_read) of `directory`; errs with all that are unreadable or wrong.
+    /// Loads every [file](is_read) of `directory`. Returns an error with all files that are
+    /// unreadable or wrong.
     pub fn load(directory: &Path) -> Result<Self, CatalogueErrors> {
         let unreadable = |path: &Path, source| CatalogueError::Io {
             path: path.to_owned(),
@@ -155,8 +155,8 @@ impl Catalogue {
         self.accelerators.get(name)
     }
 
-    /// The accelerator of this name, or of several joined with `+` in any order, as one. Errs when
-    /// one is unknown or they cannot be tuned together.
+    /// The accelerator with this name, or the joint one of several names joined with `+` in any
+    /// order. Returns an error if one is unknown, or if they cannot be tuned together.
     pub fn find(&self, name: &str) -> Result<Arc<Accelerator>, LookupError> {
         let known = |name: &str| {
             self.get(name).cloned().ok_or_else(|| LookupError::Unknown {
@@ -191,9 +191,9 @@ impl Catalogue {
     }
 }
 
-/// Whether a catalogue reads a file, by its name alone: `NAME.toml`, NAME being letters, digits,
-/// `.`, `_` and `-` with a letter or digit first. What editors and packages leave beside a file is
-/// named otherwise: `.#a.toml`, `.a.toml.swp`, `#a.toml#`, `a.toml~`, `4913`, `a.toml.rpmsave`.
+/// Returns true if a catalogue reads a file, by its name alone: `NAME.toml`, NAME being letters,
+/// digits, `.`, `_` and `-` with a letter or digit first. Files that editors and packages leave
+/// have other names: `.#a.toml`, `.a.toml.swp`, `#a.toml#`, `a.toml~`, `4913`, `a.toml.rpmsave`.
 #[must_use]
 pub fn is_read(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
@@ -207,8 +207,8 @@ pub(crate) fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What of a directory may be meant as an accelerator's and is not [read](is_read), in order: it ends
-/// with `.toml`, and no editor leaves such a name.
+/// The files of a directory that may be meant as accelerators' and are not [read](is_read), in
+/// order: their names end with `.toml`, and are not ones that editors leave.
 pub fn left_out(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = entries(directory)?;
     let is_meant = |path: &Path| {
@@ -247,7 +247,7 @@ mod tests {
             assert!(default.read_back.iter().all(|one| one.asked.is_none()));
             assert_eq!(
                 Delivery {
-                    // It is told what it has, and asked for nothing.
+                    // Checked above: the names are read back, and no value is expected.
                     read_back: Vec::new(),
                     ..default
                 },

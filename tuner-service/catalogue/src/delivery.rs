@@ -13,7 +13,7 @@ use crate::fault::Faults;
 use crate::need::Need;
 use crate::template::Template;
 
-/// The ways of delivery; any mix.
+/// The deliveries of a file, in any mixture.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deliveries {
@@ -35,49 +35,49 @@ pub struct Deliveries {
     pub online: Option<OnlineDelivery>,
 }
 
-/// A word `NAME=VALUE` of a burst buffer's directives, with which slurmctld's host completes the
-/// job's own before the job's prologs. A name that the user has written keeps its value.
+/// A word `NAME=VALUE` of a burst buffer's directives, which slurmctld's host adds to the job's own
+/// before the job's prologs. A name that the user has written keeps its value.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectiveDelivery {
     /// The word's name.
     pub name: Spanned<String>,
-    /// Its value, one word; `{NAME}` is replaced by the value of the parameter NAME.
+    /// The word's value, a single word; `{NAME}` is replaced by the value of the parameter NAME.
     pub value: Spanned<Template>,
 }
 
 /// An agent on each of the job's nodes that moves levers while the job runs, if `node.toml` allows
-/// these settings, and within the ranges there.
+/// these settings, and within the ranges given there.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineDelivery {
-    /// `{NAME}`: the parameter that says who decides, `off` being nobody.
+    /// `{NAME}`: the parameter that has the policy's name, or `off`.
     pub policy: Spanned<Template>,
-    /// What is moved, all of one kind.
+    /// The levers that the agent moves, all of the same kind.
     pub levers: Spanned<Vec<OnlineLever>>,
 }
 
-/// A command of the site that starts something for a job, such as a burst buffer, on each of its
-/// nodes, and stops it after the job. Each node's `node.toml` says what is run.
+/// A command of the site that starts a service for a job, such as a burst buffer, on each of its
+/// nodes, and stops it after the job. Each node's `node.toml` has the programs to run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandDelivery {
-    /// Its name in `node.toml`.
+    /// The command's name in `node.toml`.
     pub name: Spanned<String>,
-    /// The variables that it is given.
+    /// The variables in the command's environment.
     pub environment: Vec<CommandVariable>,
-    /// Variables of the job that it sets by printing `NAME=VALUE`.
+    /// Variables of the job that the command sets by printing `NAME=VALUE`.
     #[serde(default)]
     pub provides: Vec<Spanned<String>>,
 }
 
-/// A variable that a command is given.
+/// A variable in a command's environment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandVariable {
-    /// Its name.
+    /// The variable's name.
     pub variable: Spanned<String>,
-    /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
+    /// The value; `{NAME}` is replaced by the value of the parameter NAME.
     pub value: Spanned<Template>,
 }
 
@@ -86,13 +86,13 @@ pub struct CommandVariable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingDelivery {
-    /// Where it is.
+    /// The kind of setting, which says where it is.
     pub kind: SettingKind,
-    /// Its name there.
+    /// The setting's name there.
     pub name: Spanned<String>,
-    /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
+    /// The value; `{NAME}` is replaced by the value of the parameter NAME.
     pub value: Spanned<Template>,
-    /// Do not change it if all its parameters have their defaults.
+    /// True if it is not changed when all its parameters have their defaults.
     #[serde(default)]
     pub omit_default: bool,
 }
@@ -103,9 +103,10 @@ pub struct SettingDelivery {
 pub struct VariableDelivery {
     /// The variable.
     pub variable: Spanned<String>,
-    /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
+    /// The value; `{NAME}` is replaced by the value of the parameter NAME.
     pub value: Spanned<Template>,
-    /// Do not set it if all its parameters have their defaults: the accelerator then decides.
+    /// True if it is not set when all its parameters have their defaults, so that the accelerator
+    /// decides.
     #[serde(default)]
     pub omit_default: bool,
 }
@@ -116,30 +117,31 @@ pub struct VariableDelivery {
 pub struct FileDelivery {
     /// The file's name: one plain path component.
     pub name: Spanned<String>,
-    /// The environment variable that names the file to the application.
+    /// The environment variable that tells the application the file's path.
     pub variable: Spanned<String>,
-    /// One line per parameter; `{name}` and `{value}` are replaced.
+    /// The line for each parameter, in which `{name}` and `{value}` are replaced.
     pub line: Spanned<String>,
-    /// Leave out parameters at their defaults: the accelerator then decides.
+    /// True if parameters at their defaults are left out, so that the accelerator decides.
     #[serde(default)]
     pub omit_default: bool,
     /// The parameters of the file, in the order of its lines.
     pub parameters: Vec<Spanned<String>>,
-    /// Set if an empty file changes nothing: the runs that a study measures first are given one,
-    /// and whether it is read shows whether they use the accelerator.
+    /// Set if an empty file changes nothing. The first runs that a study measures are then given an
+    /// empty one, and whether it is read shows if they use the accelerator.
     pub empty_shows_use: Option<EmptyFile>,
 }
 
-/// When an empty file is as good as none.
+/// The condition under which an empty file is as good as none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmptyFile {
-    /// Not on nodes that have this file, which is read where the variable names none.
+    /// A file that the application reads if the variable is not set. On nodes that have it no empty
+    /// file is given.
     pub unless_exists: Option<Spanned<String>>,
 }
 
 impl Deliveries {
-    /// Whether all that it delivers are files of which an empty one shows whether they are used.
+    /// Returns true if all deliveries are files of which an empty one shows whether they are used.
     pub(crate) fn are_shown_by_files(&self) -> bool {
         let Self {
             environment,
@@ -248,7 +250,7 @@ impl Deliveries {
                 check.faults.at(&directive.name.span(), problem);
             }
             check.template(&directive.value);
-            // Whatever the values are: they stand in a line of words, which scripts read.
+            // Whatever the values are, they stand in a line of words that scripts read.
             let template = directive.value.get_ref();
             let example = template.filled(|_| Some("1".into())).unwrap_or_default();
             if !is_directive_value(&example) {
@@ -264,7 +266,8 @@ impl Deliveries {
         check.carried
     }
 
-    /// Who decides inside a job has to be known, and by default nobody does.
+    /// Checks that the policy of tuning inside the job is a known one, and that it is off by
+    /// default.
     pub(crate) fn check_online(&self, parameters: &[Spanned<Parameter>], faults: &mut Faults<'_>) {
         let Some(online) = &self.online else { return };
         let policy = online.policy.get_ref();
@@ -307,7 +310,7 @@ impl Deliveries {
         }
     }
 
-    /// What these deliveries need of the job.
+    /// The requirements of these deliveries.
     pub fn needs(&self) -> impl Iterator<Item = Need> {
         let by_root = !self.settings.is_empty() || self.command.is_some() || self.online.is_some();
         let of_nodes = by_root.then_some([Need::Exclusive, Need::Root]);

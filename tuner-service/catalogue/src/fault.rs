@@ -1,14 +1,14 @@
 use std::fmt;
 use std::ops::Range;
 
-/// One thing that is wrong in a file.
+/// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The line, from 1.
     pub line: usize,
     /// The column, in characters from 1.
     pub column: usize,
-    /// What is wrong, and what to write instead.
+    /// The fault, and what to write instead.
     pub problem: String,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Why a catalogue file was refused: all its faults, in the order of their lines.
+/// The reason why a catalogue file was refused: all its faults, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct AcceleratorError(pub Vec<Fault>);

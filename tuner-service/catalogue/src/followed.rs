@@ -1,11 +1,11 @@
-//! Files of the site that are followed while the service runs.
+//! Files of the site whose changes are noticed while the service runs.
 
 use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Tells whether a file has changed, without reading it.
+/// An identity of a file that tells whether it has changed, without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: u64,
@@ -24,12 +24,12 @@ impl Stamp {
     }
 }
 
-/// A file or directory that is not in use as it is.
+/// A file or directory that is not in use in its present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its path.
+    /// The path.
     pub path: PathBuf,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub problem: String,
 }
 

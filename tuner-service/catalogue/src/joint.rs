@@ -1,4 +1,5 @@
-//! Several accelerators tuned together, `--io-autotune=romio+page-cache`, composed into one.
+//! Several accelerators tuned together, such as `--io-autotune=romio+page-cache`, composed into
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,28 +10,28 @@ use crate::{Accelerator, Part};
 
 const PLUS: char = '+';
 
-/// Why accelerators cannot be tuned together.
+/// The reason why accelerators cannot be tuned together.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum JointError {
     /// A `+` without a name on either side.
     #[error("{0:?} has nothing before or after a '+': write NAME+NAME")]
     Nothing(String),
-    /// One accelerator twice.
+    /// One accelerator is named twice.
     #[error("{name:?} names {part} twice: name each accelerator once")]
     Twice {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// Which.
+        /// The accelerator.
         part: String,
     },
-    /// Both would do what only one can.
+    /// Two accelerators would do the same thing, which only one can do.
     #[error("{one} and {other} cannot be tuned together: both {what}; name one of them")]
     Clash {
         /// The one.
         one: String,
         /// The other.
         other: String,
-        /// What both do, in words.
+        /// The thing that both do, in words.
         what: String,
     },
     /// More parameters than a study can search.
@@ -38,19 +39,19 @@ pub enum JointError {
         "{name} has {count} parameters together, and a study takes {max} at the most: name fewer accelerators"
     )]
     TooMany {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// How many they have.
+        /// The number of their parameters.
         count: usize,
-        /// How many there may be.
+        /// The number that is allowed.
         max: usize,
     },
-    /// The parameters make no space.
+    /// The parameters do not form a space.
     #[error("{name} cannot be tuned together: {source}")]
     Space {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// Why not.
+        /// The problem.
         source: Box<SpaceError>,
     },
 }
@@ -82,7 +83,7 @@ pub(crate) fn named(name: &str) -> Result<Vec<&str>, JointError> {
 }
 
 /// Composes accelerators, in the order of their names. A parameter becomes `ACCELERATOR.PARAMETER`
-/// if another accelerator has one of its name or compares one with that word.
+/// if another accelerator has a parameter of the same name, or compares a parameter with that word.
 pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, JointError> {
     let of_all = |say: &dyn Fn(&Accelerator) -> &str, between: &str| {
         let told = accelerators.iter().filter(|one| !say(one).is_empty());
@@ -113,7 +114,7 @@ pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, Jo
     })
 }
 
-/// What only one part of a job can do, in words.
+/// The things that only one part of a job can do, in words.
 fn alone(part: &Part) -> impl Iterator<Item = String> {
     let deliveries = &part.deliveries;
     let variables = deliveries.variables();
@@ -159,7 +160,7 @@ fn refuse_clashes(parts: &[Part]) -> Result<(), JointError> {
     Ok(())
 }
 
-/// The words with a meaning in a part: its parameters, and what it compares them with.
+/// The words with a meaning in a part: its parameters, and the words that it compares them with.
 fn words(part: &Part) -> BTreeSet<String> {
     let parameters = part.space.parameters().iter();
     let parameters = parameters.map(|parameter| parameter.name.clone());
@@ -250,8 +251,8 @@ mod tests {
     use super::*;
     use crate::{Catalogue, LookupError, Need};
 
-    /// Two that share names of parameters: beside each other those are called otherwise, in conditions and
-    /// constraints too.
+    /// Two accelerators that share names of parameters, which are renamed when they are tuned
+    /// together, in conditions and constraints too.
     const CACHE: &str = r#"
 name = "cache"
 title = "A cache"
@@ -396,7 +397,7 @@ omit_default = true
             .iter()
             .map(|one| &*one.name)
             .collect();
-        // `depth` is a value that the cache compares with: it stays one.
+        // `depth` is a value that the cache compares with, so it stays a value.
         assert_eq!(
             names,
             ["mode", "cache.size", "low", "net.depth", "net.size"]
@@ -552,7 +553,7 @@ omit_default = true
     }
 
     proptest! {
-        /// Users write it, and it is looked up by root's prologs.
+        /// Users write the name, and root's prologs look it up.
         #[test]
         fn any_text_has_one_name_or_a_reason(name in "[+a-cé ]{0,12}|(a|b|scr|romio|page-cache|\\+){0,8}") {
             let one = canonical_name(&name);
@@ -564,7 +565,8 @@ omit_default = true
             prop_assert_eq!(catalogue(&[]).find(&one).is_ok(), catalogue(&[]).find(&name).is_ok());
         }
 
-        /// What a joint space admits is, part by part, what each space admits, and is delivered as by each alone.
+        /// A joint space admits a parametrization if each part's space admits its values, and
+        /// delivers it as each part would alone.
         #[test]
         fn a_parametrization_falls_into_one_of_each(draws in prop::collection::vec(any::<u32>(), 20)) {
             for pair in all_pairs() {

@@ -1,7 +1,7 @@
-//! The site's files. The catalogue: one TOML file per accelerator describes its parameters and their
-//! delivery to a job. [`Rules`] make applications of job names. [`Accelerator::parse`],
-//! [`Accelerator::render`] and [`Rules`] are pure; [`Catalogue::load`], [`LiveCatalogue`] and
-//! [`LiveRules`] read files.
+//! The site's files. The catalogue has one TOML file per accelerator, which describes its
+//! parameters and their delivery to a job. [`Rules`] make applications of job names.
+//! [`Accelerator::parse`], [`Accelerator::render`] and [`Rules`] are pure; [`Catalogue::load`],
+//! [`LiveCatalogue`] and [`LiveRules`] read files.
 
 #![forbid(unsafe_code)]
 

@@ -26,24 +26,25 @@ struct State {
 #[derive(Clone, Debug)]
 struct Known {
     stamp: Stamp,
-    /// Its last valid content.
+    /// The accelerator of its last valid content.
     good: Option<Arc<Accelerator>>,
     problem: Option<String>,
 }
 
-/// What a refresh has found.
+/// A change that a refresh has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// An accelerator is new or has changed.
     Loaded(String),
-    /// An accelerator is gone.
+    /// An accelerator has gone.
     Gone(String),
     /// A file is wrong; its last valid content stays in use.
     Refused(Refused),
 }
 
 impl LiveCatalogue {
-    /// Reads the directory and leaves wrong files out; errs when the directory cannot be read.
+    /// Reads the directory and leaves wrong files out. Returns an error if the directory cannot be
+    /// read.
     pub fn open(directory: &Path) -> Result<Self, CatalogueError> {
         catalogue::files(directory).map_err(|source| CatalogueError::Io {
             path: directory.to_owned(),
@@ -57,7 +58,7 @@ impl LiveCatalogue {
         Ok(live)
     }
 
-    /// The catalogue now; later changes do not affect the returned one.
+    /// The present catalogue. Later changes do not affect the returned one.
     #[must_use]
     pub fn current(&self) -> Arc<Catalogue> {
         Arc::clone(&self.read(|state| Arc::clone(&state.catalogue)))

@@ -21,7 +21,7 @@ struct State {
     problem: Option<String>,
 }
 
-/// Why there are no rules.
+/// The reason why there are no rules.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesFileError {
     /// The file could not be read.
@@ -29,7 +29,7 @@ pub enum RulesFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file was refused.
@@ -37,7 +37,7 @@ pub enum RulesFileError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The faults in it.
         source: RulesError,
     },
     /// The built-in rules were refused.
@@ -60,11 +60,11 @@ impl Rules {
 }
 
 impl LiveRules {
-    /// The rules of a file, or the shipped ones. Errs if they are wrong: other rules would give
-    /// applications other names, which no later correction takes back.
+    /// The rules of a file, or the shipped ones. Returns an error if they are wrong: other rules
+    /// would give applications other names, which no later correction takes back.
     pub fn open(path: Option<&Path>) -> Result<Self, RulesFileError> {
         let (stamp, rules) = match path {
-            // The stamp first: a change in between is seen by the next refresh.
+            // The stamp is taken first, so that a change in between is seen by the next refresh.
             Some(path) => (Stamp::of(path).unwrap_or_default(), Rules::load(path)?),
             None => {
                 let rules = Rules::parse(SHIPPED).map_err(RulesFileError::Shipped)?;
@@ -87,7 +87,7 @@ impl LiveRules {
         self.path.as_deref()
     }
 
-    /// The rules now; later changes do not affect the returned ones.
+    /// The present rules. Later changes do not affect the returned ones.
     #[must_use]
     pub fn current(&self) -> Arc<Rules> {
         self.state().rules
@@ -107,13 +107,13 @@ impl LiveRules {
         state.clone()
     }
 
-    /// Reads the file if it has changed; returns how many rules it has now, or what is newly wrong.
+    /// Reads the file if it has changed. Returns the number of its rules, or what is newly wrong.
     /// For one caller at a time.
     pub fn refresh(&self) -> Option<Result<usize, Refused>> {
         let path = self.path.as_deref()?;
         let before = self.state();
         let stamp = Stamp::of(path).unwrap_or_default();
-        // Without a stamp the file is tried again and again.
+        // Without a stamp the file is tried at every refresh.
         if stamp == before.stamp && stamp != Stamp::default() {
             return None;
         }

@@ -1,14 +1,14 @@
 use serde::Deserialize;
 
-/// What an accelerator needs of a job and its nodes.
+/// A requirement of an accelerator on a job and its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// A node that the job has to itself.
     Exclusive,
-    /// Nodes whose `node.toml` lets root change what the accelerator changes.
+    /// Nodes whose `node.toml` lets root make the accelerator's changes.
     Root,
-    /// A burst buffer of Slurm's, whose script completes directives.
+    /// A burst buffer of Slurm's whose script completes directives.
     BurstBuffer,
 }
 

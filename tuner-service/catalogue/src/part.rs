@@ -4,16 +4,17 @@ use io_autotune_model::{Parametrization, Space, Value};
 
 use crate::{Deliveries, ReadBack};
 
-/// One catalogue file's parameters, delivery and read-back. A joint accelerator has several.
+/// The parameters, delivery and read-back of one catalogue file. A joint accelerator has several
+/// parts.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The accelerator that the file describes.
     pub of: String,
-    /// Its parameters, by the file's names.
+    /// The parameters, with the names in the file.
     pub space: Space,
-    /// How they are delivered.
+    /// The deliveries of the parameters.
     pub deliveries: Deliveries,
-    /// What reads back the values in force, besides the kernel.
+    /// The program that reads back the values in force, in addition to the kernel.
     pub read_back: Option<ReadBack>,
     /// The parameters with another name in the joint space: own name to outer name.
     pub(crate) renamed: BTreeMap<String, String>,

@@ -1,4 +1,5 @@
-//! The parameters whose values in force only the accelerator can report, and who asks it.
+//! The parameters whose values in force only the accelerator can report, and the program that asks
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ pub struct ReadBack {
     pub by: Reader,
     /// The reader's name for each parameter that it can report.
     pub names: BTreeMap<Spanned<String>, String>,
-    /// Parameters that are upper limits: a smaller number in force is as asked.
+    /// Parameters that are upper limits: a smaller number in force counts as the given value.
     #[serde(default)]
     pub at_most: Vec<Spanned<String>>,
 }
@@ -53,7 +54,8 @@ impl ReadBack {
         }
     }
 
-    /// What to read back. A parameter at its default was not given, so no value is expected.
+    /// The parameters to read back. A parameter at its default was not given, so no value is
+    /// expected.
     pub(crate) fn of(
         &self,
         part: &Part,

@@ -8,8 +8,9 @@ use crate::delivery::{Deliveries, FileDelivery};
 use crate::{Accelerator, Part, Template};
 
 impl Accelerator {
-    /// How `parametrization` reaches a job, without lines of inactive parameters, empty files and
-    /// variables that name an inactive parameter. Errs when it is not a point of the space.
+    /// The delivery of `parametrization` to a job, without lines of inactive parameters, empty
+    /// files and variables that name an inactive parameter. Returns an error if it is not a point
+    /// of the space.
     pub fn render(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         self.space.validate(parametrization)?;
         let mut delivery = self.render_nothing();
@@ -19,9 +20,9 @@ impl Accelerator {
         Ok(delivery)
     }
 
-    /// [Rendered](Self::render), and where that is nothing with
-    /// [empty files](crate::delivery::EmptyFile), which show whether a job uses the accelerator;
-    /// without, where it has other ways to a job too.
+    /// [Rendered](Self::render), but if that is nothing, with [empty
+    /// files](crate::delivery::EmptyFile), which show whether a job uses the accelerator. There are
+    /// none if it has other ways to a job as well.
     pub fn render_signs(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         let mut delivery = self.render(parametrization)?;
         let mut ways = self.parts.iter().map(|part| &part.deliveries);
@@ -47,7 +48,7 @@ impl Accelerator {
         }
     }
 
-    /// Whether some of its parameters reach a job by directives of its burst buffer.
+    /// Returns true if some of its parameters reach a job by directives of its burst buffer.
     #[must_use]
     pub fn delivers_directives(&self) -> bool {
         self.directives().next().is_some()
@@ -107,7 +108,8 @@ impl Part {
                 });
             }
         }
-        // Under the default the command is not run: the job has what it would have without us.
+        // With the default the command is not run: the job has what it would have without the
+        // tuner.
         if let Some(command) = &self.deliveries.command
             && *parametrization != self.space.default()
         {
@@ -127,7 +129,7 @@ impl Part {
                     .collect(),
             });
         }
-        // Likewise nothing is written for the default.
+        // In the same way nothing is written for the default.
         if *parametrization != self.space.default() {
             for directive in &self.deliveries.directives {
                 if let Some(value) = rendered(directive.value.get_ref(), false) {

@@ -1,4 +1,5 @@
-//! What can be tuned, as an accelerator's file describes it, and a space of one's own outside Slurm.
+//! A space as an accelerator's file describes it, and a space of one's own for tuning outside
+//! Slurm.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,13 +16,13 @@ use crate::fault::{AcceleratorError, Faults};
 pub(crate) struct Described<'a> {
     pub(crate) parameters: &'a [Spanned<Parameter>],
     pub(crate) constraints: &'a [Spanned<Constraint>],
-    /// The place of what is wrong with none of them alone.
+    /// The place to report for errors that belong to no single one of them.
     pub(crate) otherwise: Range<usize>,
 }
 
 impl Described<'_> {
-    /// Whether all parameters and constraints of a file's text can be read. If not, what is missing
-    /// among those that are left may only be wrong.
+    /// Returns true if all parameters and constraints of a file's text can be read. If not, a
+    /// parameter that seems to be missing may only be wrong.
     pub(crate) fn is_whole(text: &str) -> bool {
         #[derive(Deserialize)]
         struct Only {
@@ -33,7 +34,7 @@ impl Described<'_> {
         toml::from_str::<Only>(text).is_ok()
     }
 
-    /// The space; or everything that is wrong with it, each with its place.
+    /// The space, or all its errors, each with its place.
     pub(crate) fn space(&self) -> Result<Space, Vec<(Range<usize>, SpaceError)>> {
         let parameters: Vec<Parameter> = self.parameters.iter().map(inner).collect();
         let constraints = self.constraints.iter().map(inner).collect();
@@ -49,7 +50,7 @@ impl Described<'_> {
         })
     }
 
-    /// What is wrong with each parameter beside those before it that are right.
+    /// The error of each parameter together with the correct ones before it.
     fn faults_of_parameters(&self) -> Vec<(Range<usize>, SpaceError)> {
         let (mut right, mut found) = (Vec::new(), Vec::new());
         for parameter in self.parameters {
@@ -93,19 +94,19 @@ fn inner<T: Clone>(spanned: &Spanned<T>) -> T {
 /// A space that is tuned outside Slurm, in a file like an accelerator's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnSpace {
-    /// Its name, if the file has one.
+    /// The name, if the file has one.
     pub name: Option<String>,
-    /// What can be tuned.
+    /// The space.
     pub space: Space,
-    /// Measures of each run that a table of measurements has.
+    /// Names of the measures of each run in a table of measurements.
     pub measures: Vec<String>,
     /// Other defaults, with which a study can begin; each is admitted by the space.
     pub first: Vec<Parametrization>,
-    /// The file's keys that say what Slurm's jobs need and are given: they mean nothing here.
+    /// The file's keys that only concern jobs of Slurm, and have no meaning here.
     pub of_jobs: Vec<&'static str>,
 }
 
-/// As an accelerator's file, of which only the parameters are needed.
+/// The form of an accelerator's file, of which only the parameters are required.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -132,7 +133,7 @@ struct Document {
 }
 
 impl OwnSpace {
-    /// Reads a file's text. Errs with every wrong line and what to write instead.
+    /// Reads a file's text. Returns an error with every wrong line and what to write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
         let read = every::<Document>(text);

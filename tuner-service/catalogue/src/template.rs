@@ -15,7 +15,7 @@ enum Piece {
     Parameter(String),
 }
 
-/// Why a text is no template.
+/// The reason why a text is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A brace without its other half.
@@ -24,7 +24,7 @@ pub enum TemplateError {
     /// A control character, which a job's environment or a kernel setting cannot hold.
     #[error("{0:?} has a control character: use printable text")]
     Unprintable(String),
-    /// It names no parameter.
+    /// The text names no parameter.
     #[error("{0:?} names no parameter: write {{NAME}} where the value of parameter NAME belongs")]
     Constant(String),
 }
@@ -42,7 +42,7 @@ impl TryFrom<String> for Template {
 }
 
 impl Template {
-    /// Reads a text that may also name nothing.
+    /// Reads a text that need not name a parameter.
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
         let brace = || TemplateError::Brace(text.to_owned());
         if text.chars().any(char::is_control) {
@@ -83,7 +83,7 @@ impl Template {
         self.filled(|name| Some(parametrization.0.get(name).map(Value::to_string)?.into()))
     }
 
-    /// The text with values in the place of names; `None` if a value is.
+    /// The text with values in the place of names; `None` if a value is missing.
     pub(crate) fn filled<'a>(
         &self,
         value: impl Fn(&str) -> Option<Cow<'a, str>>,

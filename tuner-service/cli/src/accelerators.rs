@@ -9,8 +9,8 @@ use io_autotune_protocol::SpaceInUse;
 
 use crate::service::CliError;
 
-/// Reads a catalogue file as the service does. Errs with every fault, one a
-/// line: `FILE:LINE:COLUMN: ...`.
+/// Reads a catalogue file as the service does. Returns an error with every fault, one a line:
+/// `FILE:LINE:COLUMN: ...`.
 pub(crate) fn check(file: &Path) -> Result<Accelerator, CliError> {
     let text = read_text(file).map_err(|source| CliError::Unreadable {
         path: file.to_owned(),
@@ -19,7 +19,7 @@ pub(crate) fn check(file: &Path) -> Result<Accelerator, CliError> {
     Accelerator::parse(&text).map_err(|AcceleratorError(faults)| refused(file, &faults))
 }
 
-/// What becomes of the studies of an accelerator when its file is this one.
+/// A text on how the studies of an accelerator continue once its file is this one.
 pub(crate) fn studies(space: &Space, in_use: &[SpaceInUse]) -> String {
     let (mut same, mut settled, mut on, mut again) = (0, 0, 0, 0);
     for one in in_use {

@@ -172,7 +172,7 @@ pub(crate) struct StudiesAsked {
     pub(crate) account: Option<String>,
 }
 
-/// Which studies are wanted, or those of which the runs are. `None`: any.
+/// A selection of studies, or of the studies that runs belong to. `None`: any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StudiesOf {
     pub(crate) application: Option<String>,
@@ -183,7 +183,7 @@ pub(crate) struct StudiesOf {
 }
 
 impl StudiesOf {
-    /// Those that a word names.
+    /// The studies that a word names.
     pub(crate) fn named(named: &Named) -> Self {
         let (study, application) = match named {
             Named::Study(study) => (Some(*study), None),
@@ -215,7 +215,7 @@ pub(crate) struct ScopeOf {
 }
 
 impl ScopeOf {
-    /// `None`: there is none.
+    /// The scope; `None`: none is given.
     pub(crate) fn of(&self) -> Option<OrderScope> {
         let is_empty =
             self.user.is_none() && self.application.is_none() && self.accelerator.is_none();
@@ -256,20 +256,20 @@ pub(crate) struct Change {
 }
 
 impl Reason {
-    /// As it is sent: nothing where none is given.
+    /// The reason in the form that is sent: empty if none is given.
     pub(crate) fn sent(&self) -> String {
         self.why.clone().unwrap_or_default()
     }
 
-    /// How this change is taken back again by its line of the audit. Who had to give a reason has to
-    /// give one for that too.
+    /// Returns true if a reason is given. A change whose author had to give one needs one to be
+    /// taken back, too.
     pub(crate) fn is_given(&self) -> bool {
         self.why.is_some()
     }
 }
 
 impl Change {
-    /// The reason as it is sent. What is only tried needs none.
+    /// The reason in the form that is sent. A dry run needs none.
     pub(crate) fn why(&self) -> String {
         match self.dry_run && !self.reason.is_given() {
             true => "a dry run".to_owned(),

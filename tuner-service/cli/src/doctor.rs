@@ -1,7 +1,7 @@
 //! `io-autotune doctor`: checks of this host's configuration, the way to each endpoint, signatures
-//! by MUNGE or SACK in both directions, clocks, the plugin and, where they are, the spools of a node
+//! by MUNGE or SACK in both directions, clocks, the plugin and, if they exist, the spools of a node
 //! and of the job-completion script. The service's own checks come from `GET /v1/doctor` (admins
-//! only). A job shows the whole way.
+//! only). A test job checks the whole way.
 
 mod job;
 mod jobcomp;
@@ -25,7 +25,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     version: &'static str,
-    /// This host's checks come first.
+    /// The checks, those of this host first.
     pub(crate) checks: Vec<Check>,
 }
 
@@ -37,17 +37,17 @@ impl Report {
     }
 }
 
-/// What is examined besides the service.
+/// The places that are examined in addition to the service.
 pub(crate) struct Places<'a> {
-    /// client.toml.
+    /// The path of client.toml.
     pub(crate) config: &'a Path,
-    /// The cluster that a job is of, where the service has several.
+    /// The cluster of a test job, if the service has several.
     pub(crate) cluster: Option<&'a str>,
-    /// This node's undelivered reports.
+    /// The spool with this node's undelivered reports.
     pub(crate) spool: &'a Path,
-    /// What the job-completion script wrote, and how far the collector has got.
+    /// The spool of the job-completion script, and the directory of the collector's state.
     pub(crate) jobcomp: (&'a Path, &'a Path),
-    /// How long a test job may take until it is judged; `None`: there is none.
+    /// The time in which a test job must be judged; `None`: there is no test job.
     pub(crate) job_within: Option<Duration>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn examine(places: &Places<'_>) -> Report {
 async fn service(config: &ClientConfig) -> (Vec<Check>, Vec<PluginOnNodes>) {
     let signer = config.signer();
     let backend = signer.backend();
-    // It blocks, some ten seconds if munged is down: nothing else runs meanwhile.
+    // It blocks, for some ten seconds if munged is down; nothing else has to run meanwhile.
     let here = round_trip(&signer);
     let mut visits = Vec::new();
     for endpoint in &config.endpoints {
@@ -112,7 +112,7 @@ async fn service(config: &ClientConfig) -> (Vec<Check>, Vec<PluginOnNodes>) {
 /// The result of asking one endpoint.
 struct Visit {
     endpoint: Check,
-    /// Of signatures; `None` if the request never got so far.
+    /// The check of signatures; `None` if the request never got so far.
     signing: Option<Check>,
     /// The check of the service's version.
     version: Option<Check>,
@@ -215,13 +215,14 @@ impl Visit {
     }
 }
 
-/// What to do about an endpoint that answers otherwise.
+/// The remedy for an endpoint that gives another answer.
 const OTHER: &str = "see whether client.toml names io-autotuned's address, and the service's log";
 
-/// Credentials live for minutes, and reports are ordered by time.
+/// The largest difference of clocks: credentials live for minutes, and reports are ordered by time.
 const CLOCK_SKEW_SECONDS: f64 = 5.0;
 
-/// `asked`: when the question was sent and the answer came.
+/// Compares clocks. The second argument has the times when the request was sent and when the answer
+/// came.
 fn clock(service: Timestamp, (before, after): (Timestamp, Timestamp)) -> Check {
     const NAME: &str = "clock";
     let early = before.duration_since(service).as_secs_f64();
@@ -236,8 +237,9 @@ fn clock(service: Timestamp, (before, after): (Timestamp, Timestamp)) -> Check {
     }
 }
 
-/// A failed endpoint is only a warning while another works; of the other checks the worst is kept.
-/// `here`: whether a credential is made and read on this host.
+/// The checks of all visits together. A failed endpoint is only a warning while another works; of
+/// the other checks the worst result is kept. `here` is the result of making and reading a
+/// credential on this host.
 fn summary(
     visits: Vec<Visit>,
     backend: Backend,
@@ -276,7 +278,7 @@ fn summary(
     ));
     let plugins = visits.iter().flat_map(|visit| visit.plugins.clone());
     let plugins = plugins.collect();
-    // Replicas share a diagnosis, except for their versions: the first will do.
+    // Replicas give the same diagnosis, except for their versions, so the first is used.
     let diagnosis = visits.into_iter().map(|visit| visit.diagnosis);
     checks.extend(
         diagnosis
@@ -306,7 +308,7 @@ fn differing(service: &str) -> Check {
 mod tests {
     use super::*;
 
-    /// When the service is asked: at once.
+    /// The times of a request that was answered at once.
     const AT: (Timestamp, Timestamp) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
 
     fn refused(status: u16, code: &str) -> Result<Diagnosis, CliError> {
@@ -368,7 +370,7 @@ mod tests {
                 ("caches", Failed)
             ])
         );
-        // One endpoint of two is no outage, and replicas say the same of themselves.
+        // One endpoint of two that is down is no outage, and replicas give the same diagnosis.
         assert_eq!(
             found(vec![down(), diagnosis("9.9.9"), diagnosis(VERSION)]),
             expected(&[

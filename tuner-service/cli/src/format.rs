@@ -5,7 +5,7 @@
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) right: bool,
-    /// It may be cut down to so many columns.
+    /// The least width to which it may be cut.
     pub(crate) least: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ const USUAL: [&str; 8] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) field: Field,
-    /// The width, and whether to the right.
+    /// The width, with true if the text is on the right.
     pub(crate) width: Option<(usize, bool)>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn listed(fields: &[Field]) -> String {
     names.join(", ")
 }
 
-/// The columns where none are named.
+/// The columns that are shown if none are named.
 pub(crate) fn usual(of_several_users: bool, of_several_clusters: bool) -> Vec<Wanted> {
     let all = Wanted::all(&RUN_FIELDS).into_iter();
     let is_usual = |name| match name {
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_audit_of_a_million_lines_fits_a_narrow_terminal() {
         let shown = LINE_FIELDS.iter().filter(|field| field.name != "Until");
-        // Else a line's number, or a short time.
+        // Otherwise a line's number, or a short time.
         let width = |field: &Field| field.least.unwrap_or(if field.right { 7 } else { 11 });
         let widths: Vec<usize> = shown.map(width).collect();
         let gaps = 2 * (widths.len() - 1);

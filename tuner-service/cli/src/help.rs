@@ -1,4 +1,4 @@
-//! The command line as it is offered: what is done every day first.
+//! The command line as it is offered: the commands of every day come first.
 
 use clap::{Command, CommandFactory};
 
@@ -37,7 +37,7 @@ pub(crate) fn command() -> Command {
     command.help_template(template)
 }
 
-/// clap lists all commands under one heading.
+/// The help template with groups, because clap lists all commands under one heading.
 fn template(command: &Command) -> String {
     let heading = command.get_styles().get_header();
     let name = command.get_styles().get_literal();

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(status) => return status,
     };
-    // In a job: no runtime, no service.
+    // Done in a job, without a runtime and without the service.
     let marks = match &arguments.command {
         Command::Mark { what } => Some(marking::phase(what)),
         Command::Objective { words, .. } if marking::is_reported(words) => {
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line; errs with the exit status where there is nothing more to do.
+/// Reads the command line. The error is the exit status if there is nothing more to do.
 fn arguments(words: &[OsString]) -> Result<Arguments, ExitCode> {
     let matches = help::command().try_get_matches_from(words);
     let read = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
@@ -92,7 +92,7 @@ fn arguments(words: &[OsString]) -> Result<Arguments, ExitCode> {
     })
 }
 
-/// An error, for whoever typed these words.
+/// The text of an error, for the user who typed these words.
 fn told(error: &CliError, typed: &[OsString]) -> String {
     match error {
         CliError::Ambiguous(ambiguity) => {
@@ -106,7 +106,7 @@ fn told(error: &CliError, typed: &[OsString]) -> String {
     }
 }
 
-/// Says something on stderr. Where that takes nothing, the exit status is what it is all the same.
+/// Writes a message to stderr. If that fails, the exit status stays the same.
 pub(crate) fn say(message: &str) {
     console::say(&format!("io-autotune: {}", shown_lines(message)));
 }
@@ -116,7 +116,8 @@ fn failed(message: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// A job is never harmed: what could not be marked is said, and no more.
+/// The exit code of marking, which is always success so that no job is harmed; a failure is only
+/// reported.
 fn marked(marks: Result<(), marking::NotMarked>) -> ExitCode {
     if let Err(why) = marks {
         say(&why.to_string());
@@ -124,7 +125,7 @@ fn marked(marks: Result<(), marking::NotMarked>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The output, cleaned of what acts on a terminal, and whether the exit status is 0.
+/// The output, without characters that act on a terminal, and true if the exit status is 0.
 struct Answer {
     text: String,
     good: bool,
@@ -210,7 +211,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 render::explain(details, &screen)
             })
         }
-        // Done before anything is asked.
+        // Done before the service is asked.
         Command::Mark { .. } => Ok(String::new().into()),
         Command::Objective {
             words,
@@ -284,7 +285,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Report(report) if report.latest => {
             let file = service()?.report(report.file).await?;
             let text = report::show(report, file)?;
-            // A file of the report goes elsewhere as it is.
+            // A file of the report is written elsewhere unchanged.
             Ok(match std::io::stdout().is_terminal() {
                 true => shown_lines(&text).into(),
                 false => text.into(),
@@ -306,7 +307,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Accelerators(Accelerators::Check { file }) => {
             let accelerator = accelerators::check(file)?;
             let asked = async { service()?.accelerator(&accelerator.name).await };
-            // Whoever writes a file elsewhere has no service to ask.
+            // A user who writes a file elsewhere may have no service to ask.
             let in_use = asked.await.ok().and_then(|known| known.in_use);
             let studies = in_use.map_or_else(String::new, |in_use| {
                 accelerators::studies(&accelerator.space, &in_use)
@@ -383,7 +384,7 @@ async fn audit(
     listed_in(&asked.output, &lines, table, nothing, screen)
 }
 
-/// Runs that a plot shows.
+/// The most runs in a plot.
 const PLOTTED: u32 = 1000;
 
 async fn history(
@@ -430,12 +431,12 @@ async fn history(
     listed_in(&asked.output, &runs, table, text, screen)
 }
 
-/// The columns that there are.
+/// The names of the columns that exist.
 fn fields(fields: &[Field]) -> Answer {
     format!("{}\n", format::listed(fields)).into()
 }
 
-/// A list whose columns may be chosen; `table` has its times in full for programs. People are shown
+/// A list with columns that may be chosen. `table` has complete times, for programs. People get
 /// `text` instead, if there is any.
 fn listed_in<T: Serialize + ?Sized>(
     output: &ColumnsOutput,
@@ -464,7 +465,7 @@ async fn compare(
     for word in words {
         things.push(match (word, studies) {
             (Thing::Either { target, .. }, true) => {
-                // As it was asked for: of numbers those of studies are meant.
+                // With --studies, numbers mean studies.
                 let target = match target {
                     Target::Number { study, .. } => &Target::Study(*study),
                     other => other,
@@ -519,8 +520,8 @@ fn listed<T: Serialize + ?Sized>(
     output_of(output.json, value, |_| text())
 }
 
-/// From an answer to text. What is rendered for people is clean already: names, reasons and messages
-/// are of other people, and colour is ours.
+/// The output for an answer. Text for people is clean already: names, reasons and messages come
+/// from other people, and colour from this program.
 fn output_of<T: Serialize + ?Sized>(
     json: bool,
     value: &T,

@@ -17,7 +17,7 @@ pub(crate) fn completion(shell: Shell) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Writes a page for the command and one for each of its commands. Returns what was done.
+/// Writes a page for the command and one for each of its commands. Returns a message.
 pub(crate) fn write(directory: &Path) -> Result<String, CliError> {
     let unwritten = |source| CliError::Unreadable {
         path: directory.to_owned(),

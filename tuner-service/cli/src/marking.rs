@@ -1,5 +1,6 @@
-//! What a job says of itself: where its I/O phases are, and measures of its own. It is appended to a
-//! local file, at once or not at all: nothing waits, and no service is asked.
+//! Marks and measures of a job, which it reports itself: where its I/O phases are, and numbers of
+//! its own. They are appended to a local file, at once or not at all: nothing waits, and no service
+//! is asked.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -31,14 +32,15 @@ pub(crate) enum NotMarked {
     Io(#[from] io::Error),
 }
 
-/// Whether `objective` reports a job's measure and steers no study: a word is `NAME=VALUE`, or in a job
-/// there is a word alone, which is what was meant to be one.
+/// Returns true if `objective` reports a job's measure instead of changing a study: a word is
+/// `NAME=VALUE`, or there is only one word and the command runs in a job, where `NAME=VALUE` was
+/// meant.
 pub(crate) fn is_reported(words: &[String]) -> bool {
     words.iter().any(|word| word.contains('=')) || (words.len() == 1 && is_in_job())
 }
 
-/// Whether a command line that cannot be read was meant to mark or to report something. It ends a job
-/// with `set -e` as little as one that can be read.
+/// Returns true if a command line that cannot be read was meant to mark or to report something.
+/// Like one that can be read, it must not end a job with `set -e`.
 pub(crate) fn is_meant_by(words: &[OsString]) -> bool {
     let Some((command, words)) = place_of_command(words).and_then(|at| words[at..].split_first())
     else {
@@ -85,7 +87,8 @@ pub(crate) fn reported(words: &[String]) -> Result<(), NotMarked> {
 fn append(marks: &[Mark], variable: impl Fn(&str) -> Option<OsString>) -> Result<(), NotMarked> {
     let path = variable(MARKS_VARIABLE).ok_or(NotMarked::NoJob)?;
     let path = Path::new(&path);
-    // A job's environment reaches the jobs that it submits: SPOOL/in-force/CLUSTER.NODE.JOBID/marks.
+    // A job passes its environment to the jobs that it submits, so the path must be this job's:
+    // SPOOL/in-force/CLUSTER.NODE.JOBID/marks.
     let of = path.parent().and_then(Path::extension);
     if let (Some(of), Some(job)) = (of, variable("SLURM_JOB_ID"))
         && of != job
@@ -104,7 +107,7 @@ fn append(marks: &[Mark], variable: impl Fn(&str) -> Option<OsString>) -> Result
     if metadata.len() + lines.len() as u64 > MARKS_BYTES {
         return Err(NotMarked::Full);
     }
-    // One write: lines of processes that mark at once do not mix.
+    // One write, so that lines of processes that mark at the same time do not mix.
     Ok(file.write_all(lines.as_bytes())?)
 }
 

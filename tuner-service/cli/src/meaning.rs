@@ -1,4 +1,4 @@
-//! What a word means is decided by what there is: of two things none is preferred.
+//! The meaning of a word, decided by what exists: if it fits two things, neither is preferred.
 
 use io_autotune_protocol::StudySummary;
 
@@ -7,7 +7,7 @@ use crate::service::{CliError, Service};
 use crate::slurm;
 use crate::words::{Ambiguity, Job, Named, Reading, Target, Thing};
 
-/// What two of are compared.
+/// One of two things to compare.
 #[derive(Debug)]
 pub(crate) enum Compared {
     Job(u32),
@@ -15,7 +15,8 @@ pub(crate) enum Compared {
 }
 
 impl Service {
-    /// What a target names. A number that nothing has is taken for a study's.
+    /// The study or application that a target names. A number that fits nothing is taken for a
+    /// study's.
     pub(crate) async fn named(&self, target: &Target) -> Result<Named, CliError> {
         let (study, name) = match target {
             Target::Study(study) => return Ok(Named::Study(*study)),
@@ -65,7 +66,7 @@ impl Service {
         }
     }
 
-    /// Which studies are asked for.
+    /// The selection of studies on the command line.
     pub(crate) async fn wanted(&self, asked: &StudiesAsked) -> Result<StudiesOf, CliError> {
         let named = match &asked.target {
             Some(target) => Some(self.named(target).await?),
@@ -94,14 +95,14 @@ impl Service {
     pub(crate) fn job_id(&self, job: Job) -> Result<u32, CliError> {
         match job {
             Job::Id(id) => Ok(id),
-            // One run is of all components, and the first one carries it.
+            // A run belongs to all components, and the first one carries it.
             Job::Component { leader, .. } => Ok(leader),
             Job::Task { array, task } => slurm::id_of_task(array, task, self.cluster())
                 .ok_or(CliError::UnknownTask { array, task }),
         }
     }
 
-    /// What one of two that are compared is.
+    /// The job or study of one side of a comparison.
     pub(crate) async fn compared(&self, thing: &Thing) -> Result<Compared, CliError> {
         let (word, job, target) = match thing {
             Thing::Job(job) => return Ok(Compared::Job(self.job_id(*job)?)),

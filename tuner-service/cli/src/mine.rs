@@ -1,4 +1,4 @@
-//! `io-autotune report --mine`: what the service says of the caller's own studies, on a page.
+//! `io-autotune report --mine`: the caller's own studies, as the service has them, on a page.
 
 use io_autotune_protocol::RUNS_PAGE;
 use nix::unistd::Uid;
@@ -9,7 +9,7 @@ use crate::render::page::{Shown, page};
 use crate::screen::Screen;
 use crate::service::{CliError, RunsOf, Service};
 
-/// Runs of a study that the page of one's own has: a page of the service's.
+/// The most runs of a study on that page: one page of the service's.
 const RUNS: u32 = RUNS_PAGE;
 
 /// The page about the caller's own studies.
@@ -27,7 +27,7 @@ pub(crate) async fn page_of_mine(service: &Service, screen: &Screen) -> Result<S
             detail: service.study(study.study_id).await?,
         });
     }
-    // A page has no width and no colours of a terminal's.
+    // A page has neither the width nor the colours of a terminal.
     let screen = Screen {
         width: None,
         colour: false,

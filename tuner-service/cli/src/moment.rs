@@ -1,15 +1,15 @@
-//! Times as Slurm's commands take them: one reading for every option that has one. Local time.
+//! Times as Slurm's commands read them, in local time; every option with a time uses this.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan, Zoned};
 
-/// Which one of its kind a time is that recurs: of a time of day, or of a day without a year.
+/// The occurrence that is meant by a time of day, or by a day without a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// Today's, and this year's, as sacct has it.
+    /// Today's, or this year's, as in sacct.
     Past,
-    /// The next one, as sbatch has it.
+    /// The next one, as in sbatch.
     Ahead,
 }
 
@@ -71,7 +71,7 @@ fn understood(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
             false => Some(this),
         };
     }
-    // ISO 8601 has its letters large.
+    // ISO 8601 has capital letters.
     let text = text.to_ascii_uppercase();
     if let Ok(exact) = text.parse::<Timestamp>() {
         return Some(exact.to_zoned(zone.clone()));
@@ -80,7 +80,7 @@ fn understood(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
     at(local.or_else(|| Some(text.parse::<Date>().ok()?.to_datetime(midnight)))?)
 }
 
-/// What follows `now`: nothing, or `+` or `-` with a number of seconds or of units.
+/// The text after `now`: nothing, or `+` or `-` with a number of seconds or of units.
 fn span(text: &str) -> Option<Span> {
     let (sign, text) = match text.split_at_checked(1) {
         None => return Some(Span::new()),
@@ -98,7 +98,7 @@ fn span(text: &str) -> Option<Span> {
     })
 }
 
-/// `noon` and its like, `HH:MM[:SS]`, with `am` or `pm` after it.
+/// A time of day: `noon` and similar words, `HH:MM[:SS]`, also followed by `am` or `pm`.
 fn time_of_day(text: &str) -> Option<Time> {
     let hour = match text {
         "midnight" => 0,
@@ -138,7 +138,7 @@ fn two_digits(text: &str) -> Option<i8> {
     all.then(|| text.parse().ok()).flatten()
 }
 
-/// `MMDD[YY]`, `MM/DD[/YY]` or `MM.DD[.YY]`, with `-HH:MM[:SS]` after it.
+/// A day as `MMDD[YY]`, `MM/DD[/YY]` or `MM.DD[.YY]`, also followed by `-HH:MM[:SS]`.
 fn month_and_day(text: &str, today: Date) -> Option<(Date, Time)> {
     let (day, time) = match text.split_once('-') {
         Some((day, time)) => (day, clock(time)?),
@@ -167,7 +167,7 @@ fn month_and_day(text: &str, today: Date) -> Option<(Date, Time)> {
     Some((Date::new(year, month, day).ok()?, time))
 }
 
-/// Of a day that [`month_and_day`] reads: whether its year was given.
+/// Returns true if a day that [`month_and_day`] reads has a year.
 fn has_year(text: &str) -> bool {
     let day = text.split('-').next().unwrap_or(text);
     day.split(['/', '.']).count() == 3 || day.len() == 6 && !day.contains(['/', '.'])
@@ -183,8 +183,8 @@ mod tests {
         Ok(at.timestamp().to_string())
     }
 
-    /// Where clocks are put forward at midnight there is none; where they are put back to it there are
-    /// two.
+    /// Where clocks are put forward at midnight there is no midnight; where they are put back to it
+    /// there are two.
     #[test]
     fn a_day_without_a_midnight_begins_with_its_first_instant() {
         for (zone, now, text, expected) in [

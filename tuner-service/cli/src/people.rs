@@ -2,7 +2,7 @@
 
 use nix::unistd::{Uid, User};
 
-/// A user's name; the number where the host knows none.
+/// A user's name, or the number if the host does not know the user.
 pub(crate) fn name_of(uid: u32) -> String {
     match User::from_uid(Uid::from_raw(uid)) {
         Ok(Some(user)) => user.name,
@@ -10,12 +10,12 @@ pub(crate) fn name_of(uid: u32) -> String {
     }
 }
 
-/// A user's name as the service knows it, else as this host does.
+/// A user's name as the service has it, otherwise as this host does.
 pub(crate) fn called(user: Option<&str>, uid: u32) -> String {
     user.map_or_else(|| name_of(uid), str::to_owned)
 }
 
-/// A user's number, by name or number.
+/// A user's number, from a name or a number.
 pub(crate) fn uid_of(text: &str) -> Result<u32, String> {
     if let Ok(uid) = text.parse() {
         return Ok(uid);

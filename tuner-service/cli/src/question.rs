@@ -4,14 +4,14 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use crate::service::CliError;
 
-/// Asks a person who is there whether to do `what`, which would change what the list says; errs where
-/// nobody is, or says no.
+/// Asks the user whether to do `what`, which would change the entries of the list. Returns an error
+/// if there is nobody to ask, or if the answer is no.
 pub(crate) fn ask(what: &str, note: &str, list: &str) -> Result<(), CliError> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(CliError::NotSure(what.to_owned()));
     }
-    // Whoever has not seen the question has not agreed.
+    // A user who has not seen the question has not agreed.
     let asked = write!(std::io::stderr(), "{list}\n{what}{note}. Do it? [y/N] ");
     if asked.is_err() {
         return Err(CliError::NotSure(what.to_owned()));

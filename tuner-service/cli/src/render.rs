@@ -37,7 +37,7 @@ pub(crate) use rules::{checked, trial};
 use crate::people::called;
 use crate::screen::Screen;
 
-/// In the place of what would tell a run's label before the run has ended.
+/// The text in the place of values that would reveal a run's label before the run has ended.
 const UNTOLD: &str = "told once it has ended";
 
 fn told(text: Option<String>) -> String {
@@ -48,7 +48,7 @@ fn opened(at: impl Display, why: &str) -> String {
     format!("{at}: {why}")
 }
 
-/// The line that says why a study's epoch was opened; nothing of the first one.
+/// The line with the reason why a study's epoch was opened; empty for the first epoch.
 fn opening(study: &StudySummary, screen: &Screen) -> String {
     match study.epoch {
         1 => String::new(),
@@ -65,7 +65,7 @@ pub(crate) fn explain(details: &[RunDetail], screen: &Screen) -> String {
     shown_lines(&launches.collect::<Vec<_>>().join("\n"))
 }
 
-/// What the nodes read back, a line each.
+/// The values that the nodes read back, one a line.
 fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
     let mut lines = Vec::new();
     for report in reports {
@@ -91,7 +91,7 @@ fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
     lines
 }
 
-/// What moved levers while the job ran, a node each.
+/// The moves of levers while the job ran, by node.
 fn moved_inside(reports: &[serde_json::Value]) -> Vec<String> {
     let reports = reports
         .iter()
@@ -103,7 +103,7 @@ fn moved_inside(reports: &[serde_json::Value]) -> Vec<String> {
     drawn.flatten().collect()
 }
 
-/// Where the application's name comes from, as a line; none if the user gave it.
+/// A line on the origin of the application's name; none if the user gave it.
 fn named(request: Option<&Request>) -> String {
     let Some(request) = request else {
         return String::new();
@@ -125,7 +125,7 @@ fn named(request: Option<&Request>) -> String {
     }
 }
 
-/// The rule that decided, as after what comes next in `status`; nothing where it is not known.
+/// The rule that decided, as after the next run in `status`; empty if it is not known.
 fn rule(detail: &RunDetail) -> String {
     let rule = detail.suggestion.get("rule").and_then(|rule| rule.as_str());
     rule.map_or_else(String::new, |rule| format!(" [{rule}]"))
@@ -225,7 +225,8 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
     text
 }
 
-/// The studies whose knowledge a choice could begin from: by name those that the reader may see.
+/// The other studies whose results a choice could rest on, with the names of those that the reader
+/// may see.
 fn others(begun_from: &BegunFrom) -> String {
     let seen = begun_from.seen.iter();
     let mut of: Vec<String> = seen
@@ -239,7 +240,7 @@ fn others(begun_from: &BegunFrom) -> String {
     format!("what is known by {}", of.join(", "))
 }
 
-/// What its study makes small or large, and what the run came to by it.
+/// The objective of the run's study, and the run's value of it.
 fn objective(run: &RunSummary) -> String {
     let (objective, elapsed) = (&run.objective, run.elapsed.unwrap_or_default());
     let value = objective.value(elapsed, &run.measures).map_or_else(
@@ -249,15 +250,15 @@ fn objective(run: &RunSummary) -> String {
     format!("{}: {value}", gain::named(objective))
 }
 
-/// The standard deviation of the runs behind a mean, as its interval tells it.
+/// The standard deviation of the runs behind a mean, derived from its interval.
 #[expect(clippy::cast_precision_loss, reason = "a number of runs")]
 fn spread_of(elapsed: &Elapsed) -> Option<f64> {
     let (low, high) = elapsed.interval?;
-    // Student's t is near 2 but for few runs; the decimals need no more.
+    // Student's t is near 2 unless there are few runs; the decimals need no more accuracy.
     Some((high - low) / 4.0 * (elapsed.n as f64).sqrt())
 }
 
-/// How busy the machine was, what that explains, and what is estimated without it.
+/// How busy the machine was, the part of the time that this explains, and the estimate without it.
 fn cleaned(known: &Cleaned, run: &RunSummary) -> String {
     let unit = run.objective.unit();
     let others = match (run.measures.get(OTHERS_RATIO), known.took) {
@@ -276,7 +277,7 @@ fn cleaned(known: &Cleaned, run: &RunSummary) -> String {
     )
 }
 
-/// What was expected of a run against what it took, if anything was.
+/// The expected time of a run against the time that it took, if there was an expectation.
 fn expected(detail: &RunDetail) -> Option<String> {
     let objective = &detail.run.objective;
     let of = |one: &Elapsed| {
@@ -324,7 +325,7 @@ fn user(study: &StudySummary) -> String {
     called(study.user.as_deref(), study.uid)
 }
 
-/// With the cluster, where there are several.
+/// The study's context, with its cluster if there are several.
 fn context(study: &StudySummary) -> String {
     let cluster = study.cluster.iter();
     let cluster = cluster.map(|cluster| format!("cluster={cluster}"));
@@ -351,7 +352,7 @@ fn launch(job_id: u32, restart_count: u32) -> String {
     }
 }
 
-/// Seconds; of a censored run a lower bound.
+/// Elapsed in seconds; for a censored run a lower bound.
 fn elapsed(run: &RunSummary, spread: Option<f64>) -> Option<String> {
     let seconds = units::seconds(run.elapsed?, spread);
     Some(match run.state {
@@ -607,7 +608,7 @@ mod tests {
         let text = runs(&[drawn]);
         assert_eq!(text.matches("told once it has ended").count(), 1, "{text}");
 
-        // One that has ended beside such runs tells all but what they were.
+        // A run that has ended beside such runs shows everything except what they were.
         let ended = RunSummary {
             reason: None,
             ..run(RunState::Counted)

@@ -9,7 +9,7 @@ use io_autotune_protocol::ReportFile;
 
 use crate::arguments::Report;
 
-/// The program of `analysis/` that makes it.
+/// The program of `analysis/` that makes the report.
 const PROGRAM: &str = "io-autotune-report";
 
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub(crate) enum ReportError {
     },
 }
 
-/// Execs the program; returns only on failure.
+/// Executes the program. Returns only on failure.
 pub(crate) fn make(report: &Report) -> ReportError {
     ReportError::Program(Command::new(PROGRAM).args(arguments(report)).exec())
 }
@@ -40,7 +40,7 @@ fn arguments(report: &Report) -> Vec<OsString> {
     arguments
 }
 
-/// A text to print, or where it was written.
+/// Writes the text to a file, or returns it to be printed.
 pub(crate) fn put(report: &Report, text: String, what: &str) -> Result<String, ReportError> {
     let Some(path) = &report.output else {
         return Ok(text);

@@ -1,4 +1,4 @@
-//! `io-autotune admin retention`: old runs that no study needs are removed.
+//! `io-autotune admin retention`: removes old runs that no study needs.
 
 use io_autotune_protocol::{RetentionAnswer, RetentionRequest};
 

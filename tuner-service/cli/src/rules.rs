@@ -1,4 +1,4 @@
-//! `io-autotune rules`: what job names become, and what other rules would change.
+//! `io-autotune rules`: the applications of job names, and the changes that other rules would make.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,32 +11,32 @@ use serde::Serialize;
 use crate::accelerators::refused;
 use crate::service::CliError;
 
-/// What one job's name becomes.
+/// The result for one job's name.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Checked {
     pub(crate) job_name: String,
     pub(crate) comment: Option<String>,
     pub(crate) application: String,
-    /// What the application is called in full, if its name is not all of it.
+    /// The application's full name, if its name does not have all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) full_name: Option<String>,
-    /// Its jobs are only observed: the name says nothing of the program.
+    /// True if its jobs are only observed, because the name does not name a program.
     pub(crate) observed: bool,
     /// The rule that decided; `None`: none matched.
     pub(crate) rule: Option<String>,
 }
 
-/// What a file of rules would change.
+/// The changes that a file of rules would make.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Trial {
     pub(crate) changes: Vec<Change>,
     /// Runs whose history stays as it is.
     pub(crate) unchanged_runs: i64,
-    /// There were more job names than the service tells at once.
+    /// True if there were more job names than the service returns at once.
     pub(crate) more: bool,
 }
 
-/// Runs of one history that belong to another one, or share theirs with others.
+/// Runs of one history that would belong to another one, or share theirs with other runs.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Change {
     pub(crate) uid: u32,
@@ -44,13 +44,13 @@ pub(crate) struct Change {
     pub(crate) application: String,
     pub(crate) becomes: String,
     pub(crate) observed: bool,
-    /// Rules that decided.
+    /// The rules that decided.
     pub(crate) rules: BTreeSet<String>,
     pub(crate) runs: i64,
     pub(crate) what: Vec<What>,
 }
 
-/// What happens to a history.
+/// The kind of a change of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum What {
@@ -59,7 +59,7 @@ pub(crate) enum What {
     Split,
 }
 
-/// Reads a file of rules; errs with every fault, one a line.
+/// Reads a file of rules. Returns an error with every fault, one a line.
 pub(crate) fn read(file: &Path) -> Result<Rules, CliError> {
     Rules::load(file).map_err(|error| match error {
         RulesFileError::Io { path, source } => CliError::Unreadable { path, source },
@@ -100,7 +100,7 @@ fn resolved(rules: &Rules, job_name: Option<&str>, comment: Option<&str>) -> Res
     })
 }
 
-/// What the rules would make of runs. Those whose application the user named stay.
+/// The changes of runs' applications by the rules. Runs whose application the user named stay.
 pub(crate) fn trial(rules: &Rules, names: JobNames) -> Trial {
     #[derive(Default)]
     struct Runs {
@@ -132,7 +132,7 @@ pub(crate) fn trial(rules: &Rules, names: JobNames) -> Trial {
         let several = |of: &BTreeMap<(u32, &str), u32>, name: &str| of[&(*uid, name)] > 1;
         let what: Vec<What> = [
             (What::Split, several(&from, application)),
-            // Observed runs teach nothing: it does not matter that they share a name.
+            // Nothing is learnt from observed runs, so it does not matter if they share a name.
             (What::Merged, several(&to, becomes) && !runs.observed),
         ]
         .into_iter()
@@ -172,7 +172,7 @@ fn becomes(rules: &Rules, name: &JobName) -> (String, bool, Option<String>) {
         resolved(rules, name.job_name.as_deref(), name.comment.as_deref());
     let observed = request.mode == Mode::Observe;
     let called = full_name.as_deref().unwrap_or(request.application());
-    // It may go on under an older name.
+    // The application may continue under an older name.
     let becomes = match name.full_name.as_deref() == Some(called) {
         true => &name.application,
         false => request.application(),
@@ -200,7 +200,7 @@ mod tests {
 
     type Moved = (String, String, i64, Vec<What>);
 
-    /// The changes, and the runs that stay.
+    /// The changes, and the number of runs that stay.
     fn tried(text: &str, names: Vec<JobName>) -> (Vec<Moved>, i64) {
         let names = JobNames { names, more: false };
         let trial = trial(&Rules::parse(text).unwrap(), names);
@@ -251,7 +251,7 @@ mod tests {
         );
         assert_eq!(unchanged, 6 + 7 + 8);
 
-        // Back to no rules at all: what was one is several.
+        // With no rules any more, one history becomes several.
         let names = vec![
             runs(1, new, Some("nf-A_(1)"), 3),
             runs(1, new, Some("nf-A_(2)"), 4),
@@ -263,7 +263,7 @@ mod tests {
             "{changes:?}"
         );
 
-        // A history that the user named is joined by another.
+        // Another history joins one that the user named.
         let text = "[[rules]]\nname = \"r\"\njob_name = '^x'\napplication = \"named\"\n";
         let names = vec![runs(1, "named", None, 1), runs(1, "x1", Some("x1"), 2)];
         let (changes, _) = tried(text, names);

@@ -1,19 +1,19 @@
-//! Where output goes: its width, whether it has colour, and local time.
+//! The properties of the output: its width, whether it has colour, and local time.
 
 use std::io::IsTerminal;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Fewer columns than this show nothing of use.
+/// The least width: fewer columns show nothing of use.
 const NARROWEST: usize = 40;
 
-/// Standard output, as text is made for it.
+/// The properties of standard output for which text is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Screen {
     /// Columns of the terminal; `None`: no terminal, so nothing is cut.
     pub(crate) width: Option<usize>,
-    /// Only a terminal has colour, and none with `NO_COLOR`.
+    /// True if text may be coloured: only on a terminal, and not with `NO_COLOR`.
     pub(crate) colour: bool,
     pub(crate) zone: TimeZone,
     pub(crate) now: Timestamp,
@@ -34,7 +34,7 @@ impl Screen {
         }
     }
 
-    /// A file or a pipe: whole, plain, in UTC.
+    /// A file or a pipe: complete text without colours, in UTC.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self {
@@ -54,13 +54,13 @@ impl Screen {
         }
     }
 
-    /// Local time to the second, as sacct has it.
+    /// Local time to the second, as in sacct.
     pub(crate) fn exact(&self, at: Timestamp) -> String {
         let local = at.to_zoned(self.zone.clone());
         local.strftime("%Y-%m-%dT%H:%M:%S").to_string()
     }
 
-    /// Local time, short: of this year its day and minute, of others the date.
+    /// Local time in a short form: the day and minute for this year, the date for others.
     pub(crate) fn short(&self, at: Timestamp) -> String {
         let local = at.to_zoned(self.zone.clone());
         let now = self.now.to_zoned(self.zone.clone());

@@ -23,13 +23,13 @@ use crate::report::ReportError;
 use crate::simulate::SimulateError;
 use crate::words::{Ambiguity, Named};
 
-/// A person is waiting.
+/// The deadline of a request for which a person waits.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// A large import is written in one transaction, a dry run of retention reads all runs; the service
-/// ends a connection after as long.
+/// The deadline of a large import, which is written in one transaction, and of a dry run of
+/// retention, which reads all runs. The service ends a connection after the same time.
 const LONG_DEADLINE: Duration = Duration::from_secs(30);
-/// How often a first answer is asked for, and each later page or change, of which a script makes
-/// many.
+/// The number of attempts for a first answer. The following is that for each later page or change,
+/// of which a script makes many.
 const FEW: u32 = 3;
 const MANY: u32 = 20;
 
@@ -95,21 +95,21 @@ pub(crate) enum CliError {
     UnknownTask { array: u32, task: u32 },
 }
 
-/// Which runs are wanted. `None`: any.
+/// A selection of runs. `None`: any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunsOf {
     pub(crate) of: StudiesOf,
     pub(crate) state: Option<RunState>,
-    /// Those that do not count for this reason.
+    /// Runs that do not count for this reason.
     pub(crate) not_counted: Option<NotCountedBecause>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
-    /// The newest so many.
+    /// The most runs, the newest ones.
     pub(crate) limit: u32,
 }
 
 impl RunsOf {
-    /// The newest of a study.
+    /// The newest runs of a study.
     pub(crate) fn study(study_id: i64, limit: u32) -> Self {
         Self {
             of: StudiesOf::named(&Named::Study(study_id)),
@@ -119,15 +119,15 @@ impl RunsOf {
     }
 }
 
-/// Studies of a page, at most, of a service before 0.4: a page of this length need not be the last.
+/// The most studies of a page of a service before 0.4: a page of this length need not be the last.
 const PAGE_BEFORE_0_4: usize = 25;
 
-/// Far above any list that the service answers with, in bytes.
+/// The largest answer, in bytes: far above any list of the service's.
 const LISTS: usize = 64 * 1024 * 1024;
 
 pub(crate) struct Service {
     client: Client,
-    /// The only one that is meant.
+    /// The only cluster that is meant.
     cluster: Option<String>,
 }
 
@@ -205,7 +205,7 @@ impl Service {
         Ok(found.into_iter().next())
     }
 
-    /// Whether a job has a run that the caller may see.
+    /// Returns true if a job has a run that the caller may see.
     pub(crate) async fn has_run(&self, job_id: u32) -> Result<bool, CliError> {
         match self.explain(job_id).await {
             Err(CliError::Client(ClientError::Refused { status: 404, .. })) => Ok(false),
@@ -327,7 +327,7 @@ impl Service {
             let last = orders.last().and_then(|order| order.order_id);
             let query = Query::default().with("after", last);
             let page: Vec<OrderSummary> = self.get(&format!("/v1/orders{query}")).await?;
-            // A service of before 0.4 has no pages: it answers all, each time.
+            // A service before 0.4 has no pages: it returns all orders each time.
             let is_new = page.last().and_then(|order| order.order_id) > last;
             let is_last = page.len() != ORDERS_PAGE as usize || !is_new;
             if is_new {
@@ -379,7 +379,7 @@ impl Service {
         self.page(&path, after.is_none()).await
     }
 
-    /// Lays down a piece of a file; again is no harm.
+    /// Uploads a piece of a file. Uploading it again is harmless.
     pub(crate) async fn import_chunk(
         &self,
         upload: &str,
@@ -395,7 +395,7 @@ impl Service {
         request: &ImportRequest,
     ) -> Result<ImportAnswer, CliError> {
         let path = format!("/v1/imports/{upload}/end");
-        // Who imports twice is told that the studies exist.
+        // A second import is answered that the studies exist.
         let call = || Call {
             idempotent: false,
             ..Call::post(&path, request)
@@ -403,7 +403,7 @@ impl Service {
         self.in_turn(call, 1, LONG_DEADLINE).await
     }
 
-    /// Removes old runs, a share of them, or says what would be removed.
+    /// Removes a batch of old runs, or returns what would be removed.
     pub(crate) async fn retention(
         &self,
         request: &RetentionRequest,
@@ -435,22 +435,22 @@ impl Service {
         }
     }
 
-    /// Why a list is empty although somebody has studies; `None`: there is no study at all.
+    /// The reason why a list is empty although there are studies; `None`: there is no study at all.
     pub(crate) async fn none_of(&self, wanted: &StudiesOf) -> Result<Option<CliError>, CliError> {
         let known = self.studies(&StudiesOf::default()).await?;
         Ok(none_of(wanted, &known))
     }
 
-    /// That an application has no study, and the known ones whose names are like its.
+    /// A message that an application has no study, with the known ones whose names are similar.
     pub(crate) async fn unknown(&self, name: &str) -> String {
-        // It only helps: without an answer there are none.
+        // The names are only a help, so without an answer there are none.
         let known = self.job_names().await.map(|known| known.names);
         let known = known.unwrap_or_default().into_iter();
         let mean = meant(&nearest(name, known.map(|one| one.application)));
         format!("application {name:?} has no study that you may see{mean}")
     }
 
-    /// A page of a list: the next ones of a long list wait longer for their turn.
+    /// A page of a list. Later pages of a long list wait longer for their turn.
     async fn page<A: DeserializeOwned>(&self, path: &str, is_first: bool) -> Result<A, CliError> {
         let tries = if is_first { FEW } else { MANY };
         self.in_turn(|| Call::get(path), tries, DEADLINE).await
@@ -460,8 +460,8 @@ impl Service {
         self.in_turn(|| Call::get(path), FEW, DEADLINE).await
     }
 
-    /// Asks up to so many times while the user's quota is spent: another command of a script may
-    /// have just spent it. The service delays its refusals, and has done nothing then.
+    /// Repeats a request while the user's quota is used up, because another command of a script may
+    /// just have used it. The service delays its refusals, and has done nothing then.
     async fn in_turn<'a, B: Serialize + 'a, A: DeserializeOwned>(
         &self,
         call: impl Fn() -> Call<'a, B>,
@@ -478,7 +478,7 @@ impl Service {
     }
 }
 
-/// That nothing is of what was asked for, with the nearest known names.
+/// An error that nothing matches the selection, with the nearest known names.
 fn none_of(wanted: &StudiesOf, known: &[StudySummary]) -> Option<CliError> {
     if known.is_empty() {
         return None;
@@ -517,7 +517,7 @@ fn none_of(wanted: &StudiesOf, known: &[StudySummary]) -> Option<CliError> {
     Some(CliError::NoStudy { name, unknown })
 }
 
-/// Names that are as like as what clap suggests for a mistyped option, the likest first.
+/// Names that are as similar as clap requires for its suggestions, the most similar first.
 pub(crate) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     const LIKE: f64 = 0.7;
     const MOST: usize = 3;
@@ -531,7 +531,7 @@ pub(crate) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<St
     like.into_iter().take(MOST).map(|(_, one)| one).collect()
 }
 
-/// What may have been meant, in brackets; nothing where no name is like it.
+/// The names that may have been meant, in brackets; empty if there are none.
 pub(crate) fn meant(nearest: &[String]) -> String {
     match nearest.is_empty() {
         true => String::new(),

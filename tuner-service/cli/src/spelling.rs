@@ -1,5 +1,5 @@
-//! Commands that were called otherwise before 0.4. Their old spellings go on working for one release:
-//! the words are replaced before they are read, and a line on standard error tells the new ones.
+//! Commands that had other names before 0.4. Their old spellings are accepted for one release: the
+//! words are replaced before they are read, and a line on standard error has the new ones.
 
 use std::ffi::OsString;
 
@@ -30,7 +30,7 @@ pub(crate) fn place_of_command(words: &[OsString]) -> Option<usize> {
     None
 }
 
-/// The words in today's spelling, and what to say of it where they were in an old one.
+/// The words in the present spelling, and the message if they were in an old one.
 pub(crate) fn of_today(mut words: Vec<OsString>) -> (Vec<OsString>, Option<String>) {
     let mut place = place_of_command(&words);
     if let Some(help) = place.filter(|place| words[*place] == "help") {

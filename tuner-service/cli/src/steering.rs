@@ -1,4 +1,5 @@
-//! Pins, freezes and their like: of one study, or of all studies of a scope, which asks first.
+//! Pins, freezes and similar changes: of one study, or of all studies of a scope, for which the
+//! user is asked first.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use crate::service::{CliError, Service, meant, nearest};
 use crate::words::{Named, Target, WordError};
 use crate::{Answer, output_of};
 
-/// What the words of a `pin` say.
+/// The meaning of the words of a `pin`.
 #[derive(Debug, PartialEq)]
 struct Words {
     target: Option<Target>,
@@ -27,13 +28,13 @@ struct Words {
 
 #[derive(Debug, PartialEq)]
 enum PinTo {
-    /// What is recommended now.
+    /// The present recommendation.
     Best,
-    /// These values; none are the default.
+    /// These values; none means the default.
     Values(BTreeMap<String, String>),
 }
 
-/// `[TARGET] [best | default | NAME=VALUE...]`; a target is left out if there is a scope.
+/// Reads `[TARGET] [best | default | NAME=VALUE...]`; there is no target if there is a scope.
 fn words(words: &[String], has_scope: bool) -> Result<Words, CliError> {
     let mut rest = words;
     let target = match (words, has_scope) {
@@ -117,7 +118,7 @@ pub(crate) async fn pin(
             };
             one(service, study_id, "pin", &body, "pinned", change, screen).await
         }
-        // Each study's best is its own, and is known as it is made: nothing is explored meanwhile.
+        // Each study has its own best, which is known already: nothing is explored meanwhile.
         (None, Some(scope), PinTo::Best) => {
             let order = Order {
                 until,
@@ -166,7 +167,7 @@ async fn end_pin(
     }
 }
 
-/// Orders a freeze, or turns off; or ends it.
+/// Freezes or turns off, or ends that.
 pub(crate) async fn order(
     service: &Service,
     kind: OrderKind,
@@ -189,14 +190,14 @@ pub(crate) async fn order(
     many(service, order, &how.change, screen).await
 }
 
-/// What is ordered of many studies, or ended.
+/// An order for many studies, or the end of one.
 struct Order {
     kind: OrderKind,
     scope: OrderScope,
     values: Option<BTreeMap<String, String>>,
     until: Option<Timestamp>,
     ends: bool,
-    /// As whoever orders it calls it.
+    /// The name of the order as the user gave it.
     called: &'static str,
 }
 
@@ -225,7 +226,7 @@ impl Order {
     }
 }
 
-/// One study, or all of an application's.
+/// The scope of one study, or of all studies of an application.
 fn scope_of(named: Option<Named>, scope: Option<OrderScope>) -> Result<OrderScope, CliError> {
     match (named, scope) {
         (Some(_), Some(scope)) if scope.application.is_some() || scope.study.is_some() => {
@@ -246,7 +247,7 @@ fn scope_of(named: Option<Named>, scope: Option<OrderScope>) -> Result<OrderScop
     }
 }
 
-/// Changes one study, for which a reason is all that is said.
+/// Changes one study, with a reason as the only parameter.
 pub(crate) async fn one_study(
     service: &Service,
     target: &Target,
@@ -260,7 +261,7 @@ pub(crate) async fn one_study(
     one(service, study_id, action, &body, done, change, screen).await
 }
 
-/// Changes one study, or shows it as it is now where nothing is to be changed.
+/// Changes one study, or shows it unchanged in a dry run.
 async fn one<B: serde::Serialize>(
     service: &Service,
     study_id: i64,
@@ -322,7 +323,7 @@ pub(crate) async fn objective(
     one(service, study_id, "objective", &body, &done, change, screen).await
 }
 
-/// Lets a study begin with what another has learnt.
+/// Starts a study's next epoch with the results of another study.
 pub(crate) async fn warm_start(
     service: &Service,
     target: &Target,
@@ -376,7 +377,7 @@ async fn many(
         }
         other => other?,
     };
-    // A study of what the catalogue had once is still to be steered.
+    // Studies of an accelerator that has left the catalogue can still be steered.
     if let (false, true, Some(name)) = (ends, would.studies.is_empty(), &request.scope.accelerator)
     {
         let known = service.accelerators().await?;
@@ -421,7 +422,7 @@ async fn many(
     })
 }
 
-/// Errs unless the catalogue has each accelerator of a name such as `a+b`.
+/// Returns an error unless the catalogue has each accelerator of a name such as `a+b`.
 fn is_known(name: &str, known: impl Iterator<Item = String>) -> Result<(), CliError> {
     let known: Vec<String> = known.collect();
     if known.iter().any(|one| one == name) {
@@ -439,7 +440,7 @@ fn is_known(name: &str, known: impl Iterator<Item = String>) -> Result<(), CliEr
     )))
 }
 
-/// That nothing of a scope is ordered, and the nearest applications that have such an order.
+/// An error that there is no such order in a scope, with the nearest applications that have one.
 fn not_ordered(kind: OrderKind, of: &OrderScope, orders: &[OrderSummary]) -> CliError {
     let is = match kind {
         OrderKind::Pin => "pinned",
@@ -458,7 +459,7 @@ fn not_ordered(kind: OrderKind, of: &OrderScope, orders: &[OrderSummary]) -> Cli
     ))
 }
 
-/// Whether a scope is one study's or one application's, which is what a user names.
+/// Returns true if a scope is a single study or application, which is what users name.
 fn is_of_one(scope: &OrderScope) -> bool {
     scope.study.is_some() || scope.application.is_some()
 }

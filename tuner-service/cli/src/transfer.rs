@@ -1,4 +1,4 @@
-//! `io-autotune transfer export` and `import`: studies out of a service, and into another.
+//! `io-autotune transfer export` and `import`: studies out of one service, and into another.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::service::{CliError, Service};
 use crate::words::{Named, Target};
 use crate::{Answer, output_of, say};
 
-/// Bytes of a file, at most. A piece ends between characters, and may be some bytes short.
+/// The most bytes of a file. A piece ends between characters, and may be some bytes short.
 const MOST: u64 = (IMPORT_CHUNK as u64 - 4) * IMPORT_CHUNKS as u64;
 
 /// Writes studies to a file, or to standard output. `None`: all that the caller may see.
@@ -53,7 +53,7 @@ pub(crate) async fn export(
             Vec::from_iter(clusters).join(", ")
         )));
     }
-    // A file that is there is whole: it gets its name last.
+    // An existing file is complete, because it gets its name last.
     let unfinished = output.map(|path| {
         let mut name = path.as_os_str().to_owned();
         name.push(".unfinished");
@@ -76,7 +76,7 @@ pub(crate) async fn export(
         }
     } else {
         match written {
-            // Who reads it, `head` for example, has read enough.
+            // The reader, for example `head`, has read enough.
             Err(CliError::Exchange(error)) if error.kind() == ErrorKind::BrokenPipe => {
                 return Ok(String::new().into());
             }
@@ -99,7 +99,7 @@ async fn write_all(service: &Service, ids: &[i64], out: &mut dyn Write) -> Resul
                 begun = true;
             }
             for line in page.lines {
-                // Names and reasons are other people's, and a terminal may be looking.
+                // Names and reasons come from other people, and the output may be a terminal.
                 writeln!(out, "{}", shown_json(&line))?;
             }
             after = page.next;
@@ -132,7 +132,6 @@ fn unwritten(path: &Path) -> impl Fn(std::io::Error) -> CliError + '_ {
     }
 }
 
-/// Standard output may be the file.
 /// Sends a file in pieces, has it checked as a whole, and then imported.
 pub(crate) async fn import(
     service: &Service,
@@ -153,7 +152,7 @@ pub(crate) async fn import(
         why: change.why(),
     };
     let done = carry_out(service, upload, &pieces, &request, change, screen).await;
-    // An import has removed them itself.
+    // A successful import has removed the pieces itself.
     if !matches!(done, Ok((_, true))) {
         let _ = service
             .end_import(upload, &request(ImportStep::Discard))
@@ -225,7 +224,7 @@ fn read(file: &Path) -> Result<String, CliError> {
     }
 }
 
-/// A text in pieces of at most so many bytes, between characters.
+/// A text in pieces of at most `most` bytes, cut between characters.
 fn pieces(text: &str, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;

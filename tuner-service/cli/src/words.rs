@@ -1,9 +1,9 @@
-//! The words that name an application, a study or a job. They mean the same in every command: no
-//! other module reads one.
+//! The words that name an application, a study or a job. They mean the same in every command; no
+//! other module reads them.
 //!
-//! `app:NAME` (`application:NAME`), `study:N` and `job:N` say what they name. A word alone is what the
-//! command is about. Where it can be read in two ways it is kept with both readings, and what there is
-//! decides ([`crate::meaning`]).
+//! `app:NAME` (`application:NAME`), `study:N` and `job:N` say what they name. A word alone names
+//! what the command is about. If it can be read in two ways it is kept with both readings, and what
+//! exists decides ([`crate::meaning`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use io_autotune_protocol::is_name;
 #[error("{0}")]
 pub(crate) struct WordError(String);
 
-/// What a command about studies is given.
+/// The argument of a command about studies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Study(i64),
@@ -27,17 +27,17 @@ pub(crate) enum Target {
     },
 }
 
-/// What a target turns out to be.
+/// A target whose meaning is decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Study(i64),
     Application(String),
 }
 
-/// A job as squeue and sacct write it. A step's job is meant by the step.
+/// A job as squeue and sacct write it. A step stands for its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// Slurm's own number of it.
+    /// The number that Slurm gives it.
     Id(u32),
     /// A task of an array: `11_1`.
     Task { array: u32, task: u32 },
@@ -45,12 +45,12 @@ pub(crate) enum Job {
     Component { leader: u32, offset: u32 },
 }
 
-/// What a command about jobs or studies is given.
+/// The argument of a command about jobs or studies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Job(Job),
     Target(Target),
-    /// A word alone that may be a job and may be something else.
+    /// A word alone that may name a job or something else.
     Either {
         word: String,
         job: Job,
@@ -58,7 +58,7 @@ pub(crate) enum Thing {
     },
 }
 
-/// What a word says that it names.
+/// The kind of thing that a word's prefix says it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Application,
@@ -68,7 +68,7 @@ enum Kind {
 
 const FORMS: &str = "app:NAME, study:NUMBER and job:ID say what a word names";
 
-/// What a word says that it names, if it does, and the rest.
+/// The kind in a word's prefix, if it has one, and the rest.
 fn parts(text: &str) -> Result<(Option<Kind>, &str), WordError> {
     let Some((prefix, rest)) = text.split_once(':') else {
         return Ok((None, text));
@@ -171,7 +171,7 @@ impl FromStr for Thing {
     }
 }
 
-/// `ID[_TASK|+COMPONENT][.STEP]`
+/// Reads `ID[_TASK|+COMPONENT][.STEP]`.
 fn job(word: &str) -> Result<Job, WordError> {
     if names_several(word) {
         return Err(one_of_several(word));
@@ -202,7 +202,7 @@ fn is_step(text: &str) -> bool {
         && (is_number(step) || matches!(step, "batch" | "extern" | "interactive" | "TBD"))
 }
 
-/// `11_[1-5%2]`, `11_*` and `11,12` name more than a job.
+/// Returns true for words that name several jobs: `11_[1-5%2]`, `11_*` and `11,12`.
 fn names_several(word: &str) -> bool {
     let starts = word.starts_with(|first: char| first.is_ascii_digit());
     starts && word.contains(['[', ']', '*', ','])
@@ -238,7 +238,7 @@ impl fmt::Display for Job {
     }
 }
 
-/// A word that means two things, and how to write each of them.
+/// A word with two meanings, with the way to write each of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ambiguity {
     pub(crate) word: String,
@@ -248,9 +248,9 @@ pub(crate) struct Ambiguity {
 /// One thing that a word may name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// In words.
+    /// The thing in words.
     pub(crate) what: String,
-    /// The word that means this alone.
+    /// The word that means only this.
     pub(crate) written: String,
 }
 
@@ -278,8 +278,9 @@ impl Reading {
 }
 
 impl Ambiguity {
-    /// What the word may mean, with the whole command of each reading: the words that were typed with
-    /// this one made plain. Where it stands there more than once only the word is given.
+    /// The possible meanings of the word, each with a complete command: the words that were typed,
+    /// with this one made unambiguous. If the word occurs more than once, only its replacement is
+    /// given.
     pub(crate) fn told(&self, typed: &[String]) -> String {
         let what: Vec<&str> = self.readings.iter().map(|one| one.what.as_str()).collect();
         let mut text = format!(
@@ -309,7 +310,7 @@ impl Ambiguity {
     }
 }
 
-/// A word as a shell takes it.
+/// A word as it is written in a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {

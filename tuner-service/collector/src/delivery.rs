@@ -1,5 +1,5 @@
 //! Delivers the spool in order, at least once. The position moves only after the service has
-//! acknowledged: a crash loses nothing, and the service recognises duplicates.
+//! acknowledged, so a crash loses nothing; the service recognises duplicates.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use jiff::civil::Date;
 use crate::files::{FileError, Position, StateDirectory};
 use crate::spool::{DayFile, Word, day_files};
 
-/// Why the service did not take outcomes.
+/// The reason why the service did not store outcomes.
 #[derive(Debug)]
 pub(crate) enum NotTaken {
-    /// It is away, or takes nothing from this collector: retry.
+    /// The service is away, or takes nothing from this collector at present: retry.
     Later(ClientError),
-    /// It will never take these.
+    /// The service will never accept these outcomes.
     Refused(ClientError),
 }
 
@@ -24,7 +24,7 @@ pub(crate) trait Service {
     fn deliver(&self, outcomes: Vec<Outcome>) -> impl Future<Output = Result<(), NotTaken>>;
 }
 
-/// Why a pass ended early. The next one continues.
+/// The reason why a pass ended early. The next one continues.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
     #[error(transparent)]
@@ -176,14 +176,14 @@ mod tests {
 
     use super::*;
 
-    /// Stores what it takes, and fails when told to.
+    /// A service that stores outcomes, and fails when told to.
     #[derive(Default)]
     struct Fake {
         stored: RefCell<Vec<u32>>,
         sizes: RefCell<Vec<usize>>,
         refuses: Vec<u32>,
-        /// Number of answers before the collector dies, and whether the service still stores the
-        /// next (`true`: only its answer is lost).
+        /// The number of answers before the collector dies, and true if the service still stores
+        /// the next outcomes, so that only its answer is lost.
         dies_after: Cell<Option<(usize, bool)>>,
     }
 
@@ -365,11 +365,11 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Event {
-        /// Jobs end; `torn` bytes of the last line are missing at first.
+        /// Jobs end; at first `torn` bytes of the last line are missing.
         Append { jobs: u8, torn: u8 },
-        /// The rest of what was torn arrives.
+        /// The missing rest of the line arrives.
         Mend,
-        /// The collector starts, and lives for so many requests.
+        /// The collector starts, and lives for this many requests.
         Pass(Option<(usize, bool)>),
         /// Midnight.
         NextDay,
@@ -390,7 +390,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
-        /// Whenever the collector dies, every line arrives. Duplicates need a lost answer/position.
+        /// Whenever the collector dies, every line arrives. Duplicates only occur if an answer or
+        /// the position was lost.
         #[test]
         fn a_crash_at_any_point_loses_nothing(events in prop::collection::vec(event(), 1..25)) {
             let (place, service) = (Place::new(), Fake::default());
@@ -414,7 +415,7 @@ mod tests {
                         lost += usize::from(place.pass(&service, today).is_err());
                     }
                     Event::NextDay => {
-                        // The script writes a line at once: it does not end on another day.
+                        // The script writes a line at once, so it does not end on another day.
                         place.append(&today.strftime("%Y%m%d").to_string(), &std::mem::take(&mut rest));
                         today = today.tomorrow().unwrap();
                     }

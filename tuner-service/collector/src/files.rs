@@ -20,7 +20,7 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FileError {
     move |source| FileError { path, source }
 }
 
-/// Delivered bytes of each file, by name.
+/// The number of delivered bytes of each file, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Position {
@@ -46,8 +46,8 @@ impl StateDirectory {
         self.path.join(Self::REFUSED)
     }
 
-    /// The position, and what is wrong with the stored one if it is unusable: then everything is
-    /// sent again, and the service recognises it.
+    /// The position, and the problem with the stored one if it is unusable: then everything is sent
+    /// again, and the service recognises it.
     pub(crate) fn load(&self) -> Result<(Position, Option<String>), FileError> {
         let path = self.path.join(Self::POSITION);
         match fs::read(&path) {

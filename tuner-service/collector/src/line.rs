@@ -22,10 +22,10 @@ pub(crate) enum LineError {
     Backwards,
 }
 
-/// What the script writes for a variable that Slurm has not set.
+/// The text that the script writes for a variable that Slurm has not set.
 const UNSET: &str = "-";
 
-/// A line without its newline; `None`: valid, but no job ended.
+/// Parses a line without its newline; `None`: it is valid, but no job ended.
 pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     let text = str::from_utf8(line).map_err(|_| LineError::NotText)?;
     let words: Vec<&str> = text.split(' ').collect();
@@ -85,7 +85,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     }))
 }
 
-/// `None`: the job only changed its size, which Slurm reports too.
+/// Parses the state; `None`: the job only changed its size, which Slurm reports too.
 fn state(word: &str) -> Result<Option<String>, LineError> {
     let plain = |word: &str| {
         word.bytes()
@@ -109,7 +109,7 @@ fn exit_code(word: &str) -> Result<Option<String>, LineError> {
     }
 }
 
-/// Slurm writes 0 for no time.
+/// Parses a time. Slurm writes 0 for none.
 fn time(what: &'static str, word: &str) -> Result<Option<Timestamp>, LineError> {
     if word == UNSET || word == "0" {
         return Ok(None);
@@ -121,7 +121,8 @@ fn time(what: &'static str, word: &str) -> Result<Option<Timestamp>, LineError> 
         .ok_or_else(|| unbelievable(what, word))
 }
 
-/// Seconds; `None` for a word (`UNLIMITED`, `Partition_Limit`) and for 0, which is no limit.
+/// Parses a limit in seconds; `None` for a word (`UNLIMITED`, `Partition_Limit`) and for 0, which
+/// means no limit.
 fn limit(word: &str) -> Result<Option<u64>, LineError> {
     let letters = |word: &str| {
         word.bytes()
@@ -152,7 +153,7 @@ fn limit(word: &str) -> Result<Option<u64>, LineError> {
     }
 }
 
-/// Digits only, at most twelve: no time, id or count has more.
+/// Parses digits, at most twelve: no time, id or count has more.
 fn number(word: &str) -> Option<u64> {
     let digits = !word.is_empty() && word.len() <= 12 && word.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| word.parse().ok())?
@@ -165,7 +166,7 @@ fn unbelievable(what: &'static str, text: &str) -> LineError {
     }
 }
 
-/// Anyone may have written the text: a message shows only its beginning.
+/// The beginning of a text for a message, because anybody may have written the text.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

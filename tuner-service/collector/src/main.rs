@@ -84,7 +84,7 @@ impl Service for Remote {
     }
 }
 
-/// Whether the service can never take these outcomes, whoever sends them.
+/// Returns true if the service can never accept these outcomes, whoever sends them.
 fn is_about_content(error: &ClientError) -> bool {
     // Bad request, content too large, unprocessable content.
     matches!(
@@ -121,7 +121,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The file, below `[client]`, and the options, below `[collector]`.
+/// The configuration of the file, below `[client]`, and the options, below `[collector]`.
 fn shown(arguments: &Arguments, matches: &ArgMatches) -> Result<String, ConfigError> {
     let origin = |option| Origin::of(matches, option, "IO_AUTOTUNE_CONFIG");
     let mut shown = Shown::default();
@@ -202,7 +202,7 @@ async fn until_told(mut collector: Collector, service: &Remote, every: Duration)
             ticks.tick().await;
             let now = pass(&mut collector, service).await.err();
             let now = now.map(|error| error.to_string());
-            // Log a problem's begin and end, not every second.
+            // Only the begin and the end of a problem are logged, not every second of it.
             match (&problem, &now) {
                 (None, Some(now)) => say(now),
                 (Some(_), None) => say("outcomes are delivered again"),
@@ -218,7 +218,7 @@ async fn until_told(mut collector: Collector, service: &Remote, every: Duration)
 }
 
 async fn pass(collector: &mut Collector, service: &Remote) -> Result<(), PassError> {
-    // The script's days are UTC's too.
+    // The script's days are days of UTC too.
     let today = jiff::Timestamp::now().to_zoned(TimeZone::UTC).date();
     collector.pass(service, today).await
 }

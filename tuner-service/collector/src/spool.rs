@@ -10,10 +10,10 @@ use jiff::civil::Date;
 use crate::files::{FileError, at};
 use crate::line;
 
-/// Bytes. The script's lines have a few hundred at most.
+/// The longest line in bytes. The script's lines have a few hundred at most.
 const LONGEST_LINE: u64 = 4096;
 
-/// Followed by the day as YYYYMMDD.
+/// The prefix of a file's name, followed by the day as YYYYMMDD.
 const PREFIX: &str = "outcomes-";
 
 /// A line and its outcome.
@@ -27,9 +27,9 @@ pub(crate) struct Word {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Batch {
     pub(crate) words: Vec<Word>,
-    /// The end's offset in bytes.
+    /// The offset of the end, in bytes.
     pub(crate) end: u64,
-    /// Invalid lines, and what is wrong with the first.
+    /// The number of invalid lines, and the problem of the first.
     pub(crate) unbelievable: u64,
     pub(crate) first_problem: Option<String>,
 }
@@ -196,7 +196,7 @@ mod tests {
                 .unwrap();
             assert!(status.success());
         }
-        // As if Slurm had set nothing.
+        // The variables as if Slurm had set none.
         Command::new(script)
             .arg(directory.path())
             .env_clear()
@@ -243,7 +243,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the file is cut into batches, each word comes out once.
+        /// However the file is cut into batches, each line comes out once.
         #[test]
         fn batches_join_without_gap_or_overlap(
             lines in prop::collection::vec(prop_oneof![

@@ -1,4 +1,4 @@
-//! What differs between two configurations, by name.
+//! The differences between two configurations, by name.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use toml::{Table, Value};
 
 use crate::ShownError;
 
-/// The keys of which one of the two has another value than the other, such as `study.budget`.
+/// The keys whose values differ between the two, such as `study.budget`.
 ///
 /// # Errors
 ///
-/// If one holds what TOML cannot say.
+/// If one contains a value that TOML cannot express.
 pub fn differences<T: Serialize>(one: &T, other: &T) -> Result<Vec<String>, ShownError> {
     let mut keys = Vec::new();
     compare(

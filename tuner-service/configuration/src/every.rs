@@ -1,7 +1,7 @@
-//! Everything that is wrong in a file, at once.
+//! All mistakes in a file at once.
 //!
-//! serde ends with the first mistake. So what is mistaken is taken out of the parsed file, which is
-//! read again, until nothing is wrong in the rest.
+//! serde stops at the first mistake. So mistaken entries are taken out of the parsed file, which is
+//! read again, until the rest is correct.
 
 use std::ops::Range;
 
@@ -11,29 +11,29 @@ use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer, Error};
 
 use crate::nearest::{explained, meant};
 
-/// No file has more mistakes that anybody wants to read at once.
+/// The most mistakes that are reported at once.
 const MOST: usize = 100;
 
-/// One thing that is wrong in a TOML file.
+/// A mistake in a TOML file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where, in bytes.
+    /// The place, in bytes.
     pub place: Range<usize>,
-    /// What, with the word that may be meant.
+    /// The problem, with the word that may be meant.
     pub problem: String,
 }
 
-/// A file that was read as far as it can be.
+/// A file that was read as far as possible.
 #[derive(Clone, Debug)]
 pub struct Every<T> {
-    /// The file without what is wrong in it; none if too little is left. A text that is missing is
-    /// empty.
+    /// The file without its mistakes; none if too little is left. A missing text is read as an
+    /// empty one.
     pub value: Option<T>,
-    /// What is wrong, in the order of the lines.
+    /// The mistakes, in the order of the lines.
     pub found: Vec<Found>,
 }
 
-/// Reads a text, and finds everything that is wrong in it.
+/// Reads a text, and finds all mistakes in it.
 #[must_use]
 pub fn every<T: DeserializeOwned>(text: &str) -> Every<T> {
     let (mut root, errors) = DeTable::parse_recoverable(text);
@@ -86,8 +86,8 @@ fn sorted(mut found: Vec<Found>) -> Vec<Found> {
     found
 }
 
-/// The element of a list in which an error is that names no place within it: the keys that lead to
-/// the list, and the element's place.
+/// The element of a list with an error that names no place within it: the keys that lead to the
+/// list, and the element's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Culprit {
     list: Vec<String>,
@@ -118,7 +118,7 @@ fn culprit<T: DeserializeOwned>(root: &Spanned<DeTable<'_>>, error: &Error) -> O
     Some(Culprit { list, element })
 }
 
-/// The keys of a list of tables that stands at a place.
+/// The keys of the list of tables at a place.
 fn list_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     table.iter().find_map(|(key, value)| {
         let key = key.get_ref().to_string();
@@ -152,7 +152,7 @@ fn array_mut<'a, 'i>(table: &'a mut DeTable<'i>, keys: &[String]) -> Option<&'a 
     }
 }
 
-/// An error at the key that it is about, as far as its message says which.
+/// An error at the key that it concerns, as far as its message names one.
 fn located(root: &Spanned<DeTable<'_>>, error: &Error, culprit: Option<&Culprit>) -> Found {
     let mut found = as_it_is(error);
     if let Some(one) = culprit.and_then(|culprit| culprit.of(root)) {
@@ -166,8 +166,8 @@ fn located(root: &Spanned<DeTable<'_>>, error: &Error, culprit: Option<&Culprit>
     found
 }
 
-/// The entry of a table that a message speaks of: `unknown field `KEY``, or `SUBJECT: KEY ...`, or
-/// `... has no KEY: remove it`.
+/// The entry of a table that a message names: `unknown field `KEY``, or `SUBJECT: KEY ...`, or `...
+/// has no KEY: remove it`.
 fn key_of<'a, 'i>(
     table: &'a DeTable<'i>,
     message: &str,
@@ -182,7 +182,7 @@ fn key_of<'a, 'i>(
         .map(|(_, key)| key);
     let told = message.split_once(": ").map(|(_, told)| told);
     let first = told.and_then(|told| told.split([' ', ':']).next());
-    // A value is one of several.
+    // The value is one of several.
     let several = first.map(|first| format!("{first}s"));
     let named = [unknown, surplus, first, several.as_deref()];
     named
@@ -195,7 +195,7 @@ fn unknown_field(message: &str) -> Option<&str> {
     quoted(message, "unknown field `")
 }
 
-/// The key that a table lacks: `missing field `KEY``, or `... needs KEY: add it`.
+/// The key that a table lacks, by the message: `missing field `KEY``, or `... needs KEY: add it`.
 fn missing_field(message: &str) -> Option<&str> {
     let needed = || message.strip_suffix(": add it")?.rsplit_once(" needs ");
     quoted(message, "missing field `").or_else(|| Some(needed()?.1))
@@ -205,12 +205,12 @@ fn quoted<'a>(message: &'a str, start: &str) -> Option<&'a str> {
     Some(message.strip_prefix(start)?.split_once('`')?.0)
 }
 
-/// What was taken out.
+/// The entries that were taken out.
 #[derive(Debug, Default)]
 struct Taken {
-    /// Keys, each with the place of its table; with a misspelt key the one that is meant.
+    /// The keys, each with the place of its table; with a misspelt key also the one that is meant.
     keys: Vec<(Range<usize>, String)>,
-    /// Whether a text was put where one was missing.
+    /// True if an empty text was filled in where one was missing.
     filled: bool,
 }
 
@@ -218,9 +218,9 @@ struct Taken {
 const ROOT: Range<usize> = 0..0;
 
 impl Taken {
-    /// Whether an error is a consequence of what was taken out of the same table: that a key is
-    /// missing which is there and wrong, or something about the table as a whole, which may be right
-    /// once the rest is.
+    /// Returns true if an error follows from entries that were taken out of the same table: a
+    /// missing key that is present but wrong, or an error of the table as a whole, which may be
+    /// correct once the rest is.
     fn explains(
         &self,
         root: &Spanned<DeTable<'_>>,
@@ -238,7 +238,7 @@ impl Taken {
             element.map(Spanned::get_ref),
         ) {
             (Some(missing), _) => keys.any(|(_, key)| key == missing),
-            // What was filled in stands nowhere.
+            // A filled-in text has no place in the file.
             (None, None) => place == ROOT && self.filled,
             (None, Some(DeValue::Table(table))) => {
                 keys.next().is_some() && key_of(table, error.message()).is_none()
@@ -253,7 +253,7 @@ impl Taken {
         self.keys.extend(keys.map(|key| (table.clone(), key)));
     }
 
-    /// Takes out what an error is about; false if nothing can be.
+    /// Takes out the entry that an error concerns. Returns false if there is none.
     fn take(&mut self, root: &mut DeTable<'_>, error: &Error, culprit: Option<&Culprit>) -> bool {
         let message = error.message();
         if let Some(Culprit { list, element }) = culprit {
@@ -285,7 +285,7 @@ impl Taken {
         }
     }
 
-    /// Takes out the entry whose key or value stands at a place, the innermost.
+    /// Takes out the innermost entry whose key or value is at a place.
     fn take_at(
         &mut self,
         table: &mut DeTable<'_>,
@@ -330,8 +330,8 @@ impl Taken {
     }
 }
 
-/// Gives a file a text that it lacks, so that the rest can be read; false if it has it. If it is no
-/// text that is missing, that is the next error, and the last.
+/// Fills in an empty text that a file lacks, so that the rest can be read. Returns false if the
+/// file has the key. If the missing value is not a text, the next error says so, and is the last.
 fn fill(root: &mut DeTable<'_>, key: &str) -> bool {
     let nothing = DeValue::String(DeString::from(String::new()));
     let is_new = !root.contains_key(key);
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn what_is_left_out_because_it_was_wrong_is_not_missed() {
         assert_eq!(lines("name = 1\n").len(), 1);
-        // Nor what is only misspelt; the rest is read all the same.
+        // Nor is a misspelt key reported as missing; the rest is read in any case.
         let misspelt = lines("nmae = 'x'\nsize = 'y'\n");
         let places: Vec<usize> = misspelt.iter().map(|(line, _)| *line).collect();
         assert_eq!(places, [1, 2], "{misspelt:?}");
@@ -431,7 +431,7 @@ mod tests {
         }
         let missing = every::<Listed>("x = 1\n").found;
         assert_eq!(missing.len(), 1, "{missing:?}");
-        // Of the same table only: another lacks it all the same.
+        // This applies only to the same table: another table still lacks the key.
         let other = lines("nmae = 'x'\n[[lists]]\nlaest = 1\nmost = 2\n[[lists]]\nmost = 2\n");
         let places: Vec<usize> = other.iter().map(|(line, _)| *line).collect();
         assert_eq!(places, [1, 3, 5], "{other:?}");

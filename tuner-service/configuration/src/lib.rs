@@ -1,4 +1,5 @@
-//! The site's TOML files: read, with mistakes named, and shown again with where each value is from.
+//! The site's TOML files: they are read, with all mistakes named, and shown with the source of each
+//! value.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Mistakes in a file, with the nearest word that is known.
+//! Mistakes in a file, with the nearest known word.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use crate::every::{Found, every};
 use crate::nearest::explained;
 use crate::secret::{problem_without_secrets, without_secrets};
 
-/// What is wrong in a TOML file, and where; with an unknown word the one that may be meant.
+/// The mistakes in a TOML file with their places; for an unknown word with the one that may be
+/// meant.
 #[derive(Debug)]
 pub struct Mistake {
-    /// The first that was met, with its line as it stands in the file.
+    /// The first one that was met, with its line as it is in the file.
     first: Box<toml::de::Error>,
     /// All others, each with its line and column.
     others: Vec<String>,
@@ -32,12 +33,12 @@ impl std::error::Error for Mistake {}
 ///
 /// # Errors
 ///
-/// With everything that is wrong, each with its line.
+/// With all mistakes, each with its line.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     toml::from_str(text).map_err(|first| {
         let mut found = every::<T>(text).found;
         let same = explained(first.message());
-        // In a list it is found at a place within.
+        // In a list, the same mistake is found at a more exact place.
         if let Some(again) = found.iter().position(|other| other.problem == same) {
             found.remove(again);
         }

@@ -1,9 +1,9 @@
-//! The known word that an unknown one may be meant as.
+//! The known word that may be meant by an unknown one.
 
-/// As alike as clap wants it for its own suggestions.
+/// The similarity from which on a word is suggested, the same as clap's for its own suggestions.
 const ALIKE: f64 = 0.7;
 
-/// The known word that is most like an unknown one, for the question whether it is meant.
+/// The known word that is most like an unknown one, to ask whether it is meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let alike = known
@@ -15,8 +15,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     misspelt(word, &known).or_else(|| most_alike.map(|(_, known)| known))
 }
 
-/// The known word that a word is but for a letter or two; none if the word is itself known. So
-/// little is a slip even where words of one's own are allowed.
+/// The known word from which a word differs by a letter or two; none if the word is known itself.
+/// Such a small difference is taken for a slip even where users may choose words of their own.
 pub fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     if known.contains(&word) {
         return None;
@@ -40,13 +40,13 @@ pub fn explained(message: &str) -> String {
     }
 }
 
-/// The nearest word of serde's "unknown field `x`, expected one of `a`, `b`", or variant.
+/// The nearest word in serde's "unknown field `x`, expected one of `a`, `b`", or variant.
 pub(crate) fn meant(message: &str) -> Option<&str> {
     let (_, rest) = ["unknown field `", "unknown variant `"]
         .iter()
         .find_map(|start| message.split_once(start))?;
     let (unknown, known) = rest.rsplit_once("`, expected ")?;
-    // Every other piece stands between two backticks.
+    // Every second piece is between two backticks.
     nearest(unknown, known.split('`').skip(1).step_by(2))
 }
 

@@ -1,7 +1,7 @@
 //! Secrets are never shown, not even in the line that a mistake is in.
 
-/// What is wrong in a TOML file, as the parser says it with the line, without a value in that line that may
-/// hold a password.
+/// The parser's message about a mistake in a TOML file, without a value in the quoted line that may
+/// contain a password.
 pub(crate) fn without_secrets(message: &str) -> String {
     let lines = message.split('\n').map(|line| match line.split_once('=') {
         Some((before, value)) if is_quoted(before) && may_be_secret(value) => {
@@ -12,7 +12,7 @@ pub(crate) fn without_secrets(message: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong with a value, as serde says it with the value, without one that may hold a password.
+/// serde's message about a value, without one that may contain a password.
 pub(crate) fn problem_without_secrets(problem: &str) -> String {
     match problem.split_once('"') {
         Some((before, value)) if may_be_secret(value) => format!("{before}***"),
@@ -20,13 +20,14 @@ pub(crate) fn problem_without_secrets(problem: &str) -> String {
     }
 }
 
-/// Whether it is a line of the file, behind its number.
+/// Returns true for a line of the file, which comes after its number.
 fn is_quoted(line: &str) -> bool {
     line.split_once(" | ")
         .is_some_and(|(number, _)| number.trim().parse::<u32>().is_ok())
 }
 
-/// A password stands in a URL, which may have any sign in code, or in a list of `key=value`.
+/// Returns true if a value may contain a password: in a URL, where any character may be encoded, or
+/// in a list of `key=value`.
 fn may_be_secret(value: &str) -> bool {
     value.contains("://") && value.contains(['@', '%'])
         || value.to_ascii_lowercase().contains("password")
@@ -38,7 +39,7 @@ mod tests {
 
     use crate::parse;
 
-    /// Takes no text.
+    /// A type that refuses any text.
     #[derive(Debug, Deserialize)]
     #[serde(try_from = "String")]
     struct Refused;

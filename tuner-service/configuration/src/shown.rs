@@ -1,4 +1,5 @@
-//! What is in force, as TOML that is read again as the same; a comment says where each value is from.
+//! The configuration in force, as TOML that reads back as the same; a comment has the source of
+//! each value.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A line of a file, by its path.
@@ -18,12 +19,12 @@ pub enum Origin {
     Environment(&'static str),
     /// An option of the command line.
     CommandLine(String),
-    /// The program.
+    /// The program's default.
     Default,
 }
 
 impl Origin {
-    /// Of an option with a long name, which may have a variable as well.
+    /// The source of an option with a long name, which may also have an environment variable.
     #[must_use]
     pub fn of(matches: &ArgMatches, option: &str, variable: &'static str) -> Self {
         match matches.value_source(option) {
@@ -48,37 +49,39 @@ impl Origin {
 /// A file that was read.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// Where it is.
+    /// The file's path.
     pub path: &'a Path,
-    /// Its text; `None` if there is no file.
+    /// The text; `None` if there is no file.
     pub text: Option<&'a str>,
-    /// Keys' earlier names, still read, and those of now: `("study.loss", "study.regret")`.
+    /// Earlier names of keys that are still read, with the present ones: `("study.loss",
+    /// "study.regret")`.
     pub renamed: &'a [(&'a str, &'a str)],
 }
 
-/// Why a configuration cannot be shown.
+/// The reason why a configuration cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShownError {
-    /// It holds what TOML cannot say.
+    /// The configuration contains a value that TOML cannot express.
     #[error("the configuration cannot be shown: {0}")]
     Unsayable(#[from] toml::ser::Error),
 }
 
-/// A text that grows by what is shown.
+/// The text to show, to which configurations are added.
 #[derive(Debug, Default)]
 pub struct Shown(String);
 
 impl Shown {
-    /// A line about the whole.
+    /// Adds a comment line about the whole.
     pub fn note(&mut self, what: &str, origin: &Origin) {
         let _ = writeln!(self.0, "# {} ({})", one_line(what), origin.comment());
     }
 
-    /// What a file leaves in force, below a table of this name; below none if that is empty.
+    /// Adds the configuration in force with a file, below a table of this name, or below none if
+    /// the name is empty.
     ///
     /// # Errors
     ///
-    /// If the configuration holds what TOML cannot say.
+    /// If the configuration contains a value that TOML cannot express.
     pub fn file(
         &mut self,
         name: &str,
@@ -98,7 +101,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Options of the command line, below a table of this name.
+    /// Adds options of the command line, below a table of this name.
     pub fn options(&mut self, name: &str, options: &[(&str, Value, Origin)]) {
         self.header("[", &[name], "]");
         for (key, value, origin) in options {
@@ -110,7 +113,7 @@ impl Shown {
         header(&mut self.0, open, place, close);
     }
 
-    /// All of it.
+    /// The whole text.
     #[must_use]
     pub fn text(self) -> String {
         self.0
@@ -123,7 +126,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// `place`: of the table in what is shown; `keys`: in its file; `read`: as the file has it.
+    /// Writes a table. `place` is its place in the text that is shown, `keys` that in its file, and
+    /// `read` is the table as the file has it.
     fn table(
         &self,
         out: &mut String,
@@ -169,7 +173,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The key's line and value in the file, also by an earlier name.
+    /// The line and value of a key in the file, also under an earlier name.
     fn find<'t>(
         &self,
         keys: &[&str],
@@ -200,7 +204,7 @@ fn as_table<'t>(value: &'t DeValue<'t>) -> Option<&'t DeTable<'t>> {
     }
 }
 
-/// Shown below a header of its own.
+/// Returns true for a value that is shown below a header of its own.
 fn is_table(value: &Value) -> bool {
     match value {
         Value::Table(_) => true,
@@ -221,7 +225,7 @@ fn line(out: &mut String, key: &str, value: &Value, origin: &Origin) {
     let _ = writeln!(out, "{} = {value} # {}", quoted(key), origin.comment());
 }
 
-/// A key as TOML has it.
+/// A key in TOML's notation.
 fn quoted(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !key.is_empty() && key.bytes().all(plain) {
@@ -240,7 +244,7 @@ fn quoted(key: &str) -> String {
     text + "\""
 }
 
-/// Without what would end a comment.
+/// A text without characters that would end a comment.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, "?")
 }

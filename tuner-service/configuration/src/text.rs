@@ -1,9 +1,9 @@
-//! The text of a file that somebody has written, in whatever way their editor saves it.
+//! The text of a file that people write, however their editor saves it.
 
 use std::io;
 use std::path::Path;
 
-/// Why a file's bytes are not the text that they are to be.
+/// The reason why a file's bytes are not the expected text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoText {
     /// Each character has two bytes, as some editors and spreadsheets of Windows save a file.
@@ -29,7 +29,7 @@ impl From<NoText> for io::Error {
     }
 }
 
-/// Reads a file that people write: it is UTF-8, with or without a byte-order mark.
+/// Reads a file that people write. It must be UTF-8, with or without a byte-order mark.
 ///
 /// # Errors
 ///
@@ -60,7 +60,8 @@ pub fn text(bytes: Vec<u8>) -> Result<String, NoText> {
     Ok(text)
 }
 
-/// With its byte-order mark; or without one by the zero that is half of an ASCII character.
+/// Returns true for UTF-16, by its byte-order mark, or without one by the zero that is half of an
+/// ASCII character.
 fn is_utf16(bytes: &[u8]) -> bool {
     matches!(
         bytes,

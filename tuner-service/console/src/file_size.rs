@@ -8,23 +8,24 @@ use std::ffi::c_int;
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// Lets a write beyond the limit of a file's size fail with an error that can be handled, as a write to a
-/// full disk does. The kernel's signal would end the process.
+/// Makes a write beyond the limit of a file's size fail with an error that can be handled, as a
+/// write to a full disk does. The kernel's signal would end the process.
 ///
-/// By a handler, which a program that is executed does not inherit. Were the signal blocked or ignored, the
-/// commands of a site and the programs of Slurm that this process starts would have it so too.
+/// The signal gets a handler, which a program that is executed does not inherit. If it were blocked
+/// or ignored, the site's commands and Slurm's programs that this process starts would inherit
+/// that.
 pub fn survive_file_size_limit() {
     extern "C" fn nothing(_: c_int) {}
     let handler = SigHandler::Handler(nothing);
     let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
     // SAFETY: the handler does nothing, which may be done at any time.
     let before = unsafe { sigaction(Signal::SIGXFSZ, &action) };
-    // Whoever started this process had it ignored, which its children may rely on. A kernel that refuses
-    // leaves the limit as deadly as it was.
+    // The process was started with the signal ignored, on which its children may rely. A kernel
+    // that refuses leaves the limit as deadly as it was.
     if let Ok(before) = before
         && matches!(before.handler(), SigHandler::SigIgn)
     {
-        // SAFETY: it is what was before.
+        // SAFETY: it is the action that was in force before.
         let _ = unsafe { sigaction(Signal::SIGXFSZ, &before) };
     }
 }

@@ -1,8 +1,8 @@
-//! How each program reads its command line, writes what was asked for, and says what is wrong.
+//! Command lines and output of each program.
 //!
-//! What was asked for goes to standard output, and if it does not get there the program says so and
-//! fails. Everything else goes to standard error, whose loss changes nothing: programs run in jobs,
-//! in Slurm's hooks and as units, with whatever files they are given.
+//! The result of a program goes to standard output, and if it cannot be written the program reports
+//! that and fails. Everything else goes to standard error, whose loss changes nothing: programs run
+//! in jobs, in Slurm's hooks and as units, with whatever files they are given.
 
 #![deny(unsafe_code)]
 
@@ -13,15 +13,15 @@ use clap::{ArgMatches, Parser};
 
 mod file_size;
 
-/// What was asked for is not where it was to be written.
+/// The error for a result that could not be written to standard output.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer cannot be written: {0}")]
 pub struct OutputLost(io::Error);
 
 pub use file_size::survive_file_size_limit;
 
-/// Reads the command line, and what of it was given where. Where it is wrong, or asks for help or the
-/// version, that is said, and the answer is the process's exit code.
+/// Reads the command line, with the source of each value. If it is wrong, or asks for help or the
+/// version, the message is printed.
 ///
 /// # Errors
 ///
@@ -32,11 +32,12 @@ pub fn arguments<A: Parser>() -> Result<(A, ArgMatches), ExitCode> {
     read.map_err(|error| answer(&error))
 }
 
-/// Says what is wrong with a command line, or prints the help that it asks for; returns the exit code.
+/// Reports an error of a command line, or prints the help that was asked for. Returns the exit
+/// code.
 pub fn answer(error: &clap::Error) -> ExitCode {
     let written = error.print().and_then(|()| io::stdout().flush());
     match delivered(written) {
-        // Help is what was asked for; what is wrong with a command line is not.
+        // Help is a result; an error of a command line is not.
         Err(lost) if !error.use_stderr() => {
             say(&lost.to_string());
             ExitCode::FAILURE
@@ -45,22 +46,23 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Writes what was asked for to standard output.
+/// Writes a result to standard output.
 ///
 /// # Errors
 ///
-/// When it is lost. A reader that has read enough, such as a pager that was closed, loses nothing.
+/// If it is lost. A reader that has closed the pipe after reading enough, such as a pager, is no
+/// error.
 pub fn print(text: &str) -> Result<(), OutputLost> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes());
     delivered(written.and_then(|()| stdout.flush()))
 }
 
-/// What comes of a write to standard output.
+/// Judges the result of a write to standard output.
 ///
 /// # Errors
 ///
-/// When its text is lost, and somebody still wanted it.
+/// If the text is lost and the reader had not closed the pipe.
 pub fn delivered(written: io::Result<()>) -> Result<(), OutputLost> {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputLost(error)),
@@ -68,7 +70,7 @@ pub fn delivered(written: io::Result<()>) -> Result<(), OutputLost> {
     }
 }
 
-/// The exit code of a program that ends so; says why it fails.
+/// The exit code of a program with this result. An error is reported.
 pub fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -79,9 +81,9 @@ pub fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
     }
 }
 
-/// Says a line on standard error. Where that takes nothing the line is lost, and nothing else is.
+/// Writes a line to standard error. If that fails the line is lost, without other consequences.
 pub fn say(line: &str) {
-    // In one piece: lines of several processes that share a file do not mix.
+    // Written in one piece, so that lines of several processes that share a file do not mix.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 

@@ -1,6 +1,6 @@
-//! The engine of io-autotune: chooses the parametrization of an application's next run.
+//! The engine of io-autotune: it chooses the parametrization of an application's next run.
 //!
-//! Everything is pure: no I/O, no clock, no global random numbers. Equal space, history, runs in
+//! The engine is pure: no I/O, no clock, no global random numbers. Equal space, history, runs in
 //! flight, settings and seed give equal [`Suggestion`]s on any machine, so stored suggestions can
 //! be replayed.
 //!
@@ -62,6 +62,6 @@ pub use study::stopping::elsewhere::chosen;
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;
 
-/// The version that is stored with every suggestion, since a replay needs the same one. It changes
-/// when an answer does; a golden test checks that.
+/// The engine's version, which is stored with every suggestion because a replay needs the same one.
+/// It changes whenever an answer does; a golden test checks that.
 pub const ENGINE_VERSION: &str = "io-autotune-engine 12";

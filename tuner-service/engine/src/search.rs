@@ -1,4 +1,4 @@
-//! The main method, and what every method must do.
+//! The main method, and the conformance tests of every method.
 
 pub(crate) mod reach;
 pub(crate) mod surrogate_genetic;

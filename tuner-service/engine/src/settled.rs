@@ -1,4 +1,4 @@
-//! A settled epoch: its control runs, what was gained, and whether the application has changed.
+//! A settled epoch: its control runs, the evidence of its gain, and the detection of changes.
 
 pub(crate) mod control_runs;
 pub(crate) mod drift;

@@ -1,4 +1,4 @@
-//! A study's epoch: suggestions and recommendations.
+//! A study's epoch: its suggestions, recommendations and findings.
 
 pub(crate) mod cleaned;
 pub(crate) mod decision;

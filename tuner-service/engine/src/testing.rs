@@ -1,4 +1,4 @@
-//! What tests ask an epoch.
+//! The questions that tests ask an epoch.
 
 use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Suggestion};
 use io_autotune_model::space::Space;
@@ -78,7 +78,8 @@ pub(crate) fn lacks_headroom(
     Epoch::new(space, settings, 0).lacks_headroom(history, limit)
 }
 
-/// A run that was drawn to be a control run with `chance`; `log` is that of its elapsed over 100 s.
+/// A run that was drawn to be a control run with probability `chance`; `log` is the log of its
+/// elapsed over 100 s.
 pub(crate) fn drawn(
     ordinal: i64,
     phase: Phase,

@@ -1,5 +1,5 @@
-//! The assessment of a study: its gain with the evidence, and its findings. The engine makes it
-//! when a verdict is given; everything else only shows it.
+//! The assessment of a study: its gain with the evidence, and its findings. The engine makes one
+//! with each verdict; the API, the command line and the report only show it.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,28 +15,31 @@ pub struct Assessment {
     pub epoch: i32,
     /// The gain of the parametrization that the epoch has chosen.
     pub gain: Gain,
-    /// What screens show of the epoch beside its gain. Absent of one that a version before 0.4 assessed.
+    /// The rest of what screens show of the epoch. Absent if a version before 0.4 made the
+    /// assessment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<Overview>,
-    /// The most that exploring was estimated to have cost the epoch so far, in runs of the default. What
-    /// is estimated later may be less; this never falls.
+    /// The largest estimate so far of what exploring has cost the epoch, in runs of the default. A
+    /// later estimate may be lower; this number never falls.
     #[serde(default)]
     pub exploring_cost: f64,
-    /// The effect of each comparison: one for an epoch.
+    /// The effect of each comparison in the study's life, at most one for an epoch.
     pub effects: Vec<Effect>,
     /// The findings of the epoch.
     pub findings: Vec<Finding>,
-    /// What the gain is of.
+    /// The objective whose gain this is.
     #[serde(default, skip_serializing_if = "Objective::is_elapsed")]
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub objective: Objective,
-    /// Elapsed beside it: of what is best by the objective.
+    /// How elapsed changed, if the objective is another: for the parametrization that is best by
+    /// the objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<ElapsedBeside>,
-    /// What its runs show together with those of studies that it hears, if it does.
+    /// The gain that the study's runs show together with those of the studies that it shares with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedGain>,
-    /// What is estimated where others fare as ever; none where nothing is known of others.
+    /// Estimates without the noise that the study has in common with other runs. Absent while
+    /// nothing is known of other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaned: Option<CleanedEstimates>,
 }
@@ -81,9 +84,9 @@ pub struct Recommended {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Elapsed {
-    /// How many runs.
+    /// The number of runs.
     pub n: u64,
-    /// Their mean, in seconds or the objective's unit.
+    /// The mean, in seconds or in the objective's unit.
     pub mean: f64,
     /// The ends of the mean's 95 % interval, symmetric on the log scale, if there are at least two runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +94,8 @@ pub struct Elapsed {
 }
 
 impl Elapsed {
-    /// In the objective's own numbers, where a history has reciprocals.
+    /// The same mean in the objective's own numbers. A maximised objective enters a history as its
+    /// reciprocal; this undoes it.
     #[must_use]
     pub fn told(self, objective: &Objective) -> Self {
         Elapsed {
@@ -105,25 +109,26 @@ impl Elapsed {
     }
 }
 
-/// The runs that a gain compares, but for those that their time limit ended.
+/// The runs that a gain compares, without those that their time limit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Compared {
-    /// The control runs, of the default.
+    /// The control runs, which have the default.
     pub control: Elapsed,
     /// The tuned runs.
     pub tuned: Elapsed,
 }
 
-/// Estimates of the objective without the noise that how other runs fared meanwhile explains.
+/// Estimates of the objective without the noise that is explained by how other runs fared at the
+/// same time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CleanedEstimates {
-    /// The share of the noise's variance that it explains, 0 to 1.
+    /// The share of the noise's variance that other runs explain, from 0 to 1.
     pub share: f64,
-    /// Of the default.
+    /// The estimate for the default.
     pub default: Estimate,
-    /// Of what is recommended, if anything is.
+    /// The estimate for the recommended parametrization, if there is one.
     pub recommended: Option<Estimate>,
 }
 
@@ -140,7 +145,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// In the objective's own numbers, where a history has reciprocals.
+    /// The same estimate in the objective's own numbers. A maximised objective enters a history as
+    /// its reciprocal; this undoes it.
     #[must_use]
     pub fn told(self, objective: &Objective) -> Self {
         let [mean, low, high] = [self.mean, self.low, self.high].map(|one| objective.told(one));
@@ -152,23 +158,24 @@ impl Estimate {
     }
 }
 
-/// How elapsed of what is best by another objective compares with the default's.
+/// How the elapsed time of the parametrization that is best by another objective compares with the
+/// default's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ElapsedBeside {
-    /// What is best by the objective.
+    /// The parametrization that is best by the study's objective.
     pub parametrization: Parametrization,
     /// The share by which its runs take longer: 0.1 is a tenth more time.
     pub longer: f64,
-    /// The lower end of its interval, which holds for all looks together.
+    /// The lower end of the interval of `longer`, which holds for all looks together.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Its runs.
+    /// The number of runs of that parametrization.
     pub runs: u64,
-    /// The default's.
+    /// The number of runs of the default.
     pub default_runs: u64,
-    /// They surely take longer: it is not recommended.
+    /// True if its runs surely take longer. It is not recommended then.
     pub vetoed: bool,
 }
 
@@ -176,18 +183,18 @@ pub struct ElapsedBeside {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SharedGain {
-    /// By what they share, a rule of the site: `group G` or `account A`.
+    /// The site's rule by which they share: `group G` or `account A`.
     pub by: String,
-    /// The gain: it holds without any one of them.
+    /// The gain. It holds also without any single one of these users.
     pub gain: Gain,
-    /// The number of the comparison, from 1. Another one begins when a study leaves; as with a study's
-    /// own, comparison k gets the share `1 / (k (k + 1))` of the error rate.
+    /// The number of the comparison, from 1. A new one begins when a study leaves. As with a
+    /// study's own comparisons, comparison k gets the share `1 / (k (k + 1))` of the error rate.
     pub number: u64,
-    /// The numbers of the studies, the own one included.
+    /// The numbers of the studies, including this one.
     pub studies: Vec<i64>,
 }
 
-/// What the interval and the node-hours allow to claim.
+/// The claim that the interval of a gain and the node-hours allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -205,20 +212,20 @@ pub enum GainVerdict {
 }
 
 impl GainVerdict {
-    /// Whether a gain or a loss is claimed.
+    /// Returns true if a gain or a loss is claimed.
     pub fn is_resolved(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 }
 
-/// What a study's evidence lets expect of more control runs.
+/// How likely it is that more control runs will show a gain, by the study's evidence so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outlook {
     /// Nothing is known yet, or there is hardly a gain.
     #[default]
     Open,
-    /// They would soon show a gain.
+    /// More control runs would soon show a gain.
     Promising,
     /// A gain or a loss is claimed.
     Resolved,
@@ -242,9 +249,9 @@ impl Outlook {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Gain {
-    /// What may be claimed.
+    /// The claim.
     pub verdict: GainVerdict,
-    /// Why, in one sentence.
+    /// The reason for the claim, in one sentence.
     pub reason: String,
     /// The estimate.
     pub share: Option<f64>,
@@ -264,7 +271,8 @@ pub struct Gain {
     pub runs_needed: Option<u64>,
     /// An e-value against no effect: 20 corresponds to a 5 % error rate for one study.
     pub evidence: f64,
-    /// What the compared runs took, as the history has it; absent before there are some of both.
+    /// The elapsed times of the compared runs, from the history. Absent until both groups have
+    /// runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
 }
@@ -274,7 +282,7 @@ impl Gain {
     /// comparison begins with.
     const PROMISING: f64 = 0.2;
 
-    /// What to expect of more control runs.
+    /// The outlook of this gain: whether more control runs are worth their time.
     pub fn outlook(&self) -> Outlook {
         if self.verdict.is_resolved() {
             Outlook::Resolved
@@ -285,8 +293,9 @@ impl Gain {
         }
     }
 
-    /// Likewise, of the gain of several users. The product of their evidence scatters more than one
-    /// user's, so a gain is promising while the typical user has one, and until it can be claimed.
+    /// The outlook of a gain of several users. The product of their evidence scatters more than one
+    /// user's, so the gain counts as promising as long as the typical user has a gain and nothing
+    /// is claimed.
     pub fn outlook_together(&self) -> Outlook {
         if self.verdict.is_resolved() {
             Outlook::Resolved
@@ -298,8 +307,8 @@ impl Gain {
     }
 }
 
-/// The effect of what an epoch recommended against its control runs. Logarithms are of the default's
-/// elapsed over the recommended parametrization's.
+/// The effect of what an epoch recommended, compared with its control runs. Logarithms are of the
+/// default's elapsed over the recommended parametrization's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Effect {
@@ -343,7 +352,7 @@ pub struct Effect {
     pub last: i64,
 }
 
-/// What a finding is about.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -358,29 +367,30 @@ pub enum FindingKind {
     Ineffective,
     /// No parametrization can make the runs faster.
     NothingToWin,
-    /// What is best by the study's objective makes elapsed worse: it is not recommended.
+    /// The parametrization that is best by the study's objective makes elapsed worse, so it is not
+    /// recommended.
     ElapsedWorse,
     /// No run of the epoch has reported the study's objective.
     Unreported,
     /// The default does not complete: the search goes on without a baseline.
     DefaultLost,
-    /// A kind that a newer version brings: the finding's text says what it is.
+    /// A kind that this version does not know. The finding's text says what it is.
     #[serde(other)]
     Other,
 }
 
-/// A finding: what a person should know of a study.
+/// A finding: something that a person should know about a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Finding {
-    /// What it is about.
+    /// The kind.
     pub kind: FindingKind,
     /// The finding, with its figures.
     pub what: String,
-    /// What to do, with a command if there is one.
+    /// The action to take, with a command if there is one.
     #[serde(rename = "do")]
     pub action: String,
-    /// The parametrization that it is about, if any.
+    /// The parametrization concerned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parametrization: Option<Parametrization>,
 }

@@ -1,4 +1,4 @@
-//! Which accelerator a job gets that names none, as data.
+//! The choice of an accelerator for a job that names none, as data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::Moments;
 
-/// What a job has to do for an accelerator to matter to it.
+/// The condition under which an accelerator can matter to a job, read off the job's measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsedIf {
-    /// It writes to storage, through the page cache or past it.
+    /// The job writes to storage, through the page cache or past it.
     Writes,
-    /// It fetches from storage, or writes to it.
+    /// The job fetches from storage, or writes to it.
     ReadsOrWrites,
-    /// It reads or writes on Lustre.
+    /// The job reads or writes on Lustre.
     Lustre,
-    /// It reads or writes where a file system in user space is mounted.
+    /// The job reads or writes where a file system in user space is mounted.
     Fuse,
 }
 
@@ -25,37 +25,39 @@ pub enum UsedIf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
-    /// Its name.
+    /// The accelerator's name.
     pub name: String,
-    /// `None`: no measure shows whether a job uses it.
+    /// The condition under which a job uses it. `None`: no measure shows that.
     pub used_if: Option<UsedIf>,
-    /// It needs nodes that root may change for the job.
+    /// True if it needs nodes whose settings root may change for the job.
     pub changes_nodes: bool,
 }
 
-/// All that decides between the site's default accelerator, which cannot matter, and others.
+/// The inputs of the choice between the site's default accelerator, which cannot matter to the job,
+/// and other accelerators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// The default accelerator.
     pub default: String,
-    /// In so many runs, in all of them, nothing read what it gives: it cannot matter.
+    /// The number of runs that were given the default accelerator's files. In none of them anything
+    /// read the files, so the accelerator cannot matter.
     pub unread: u64,
-    /// The others, in the site's order.
+    /// The other accelerators, in the site's order.
     pub candidates: Vec<Candidate>,
-    /// The job's nodes.
+    /// The number of the job's nodes.
     pub nodes: u32,
-    /// The epoch in which the runs of the default are.
+    /// The epoch that has the runs of the default.
     pub epoch_id: i64,
-    /// How many of them counted.
+    /// The number of these runs that counted.
     pub runs: u64,
     /// Their mean elapsed, in seconds.
     pub elapsed: f64,
-    /// Their measures by name, as moments of logarithms.
+    /// Moments of the logarithms of their measures, by name.
     pub measures: BTreeMap<String, Moments>,
 }
 
-/// What a [`Choice`] comes to. `Display` is a part of a sentence.
+/// The result of a [`Choice`]. `Display` is a part of a sentence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chosen {
@@ -63,9 +65,9 @@ pub struct Chosen {
     pub instead: Option<String>,
     /// The default accelerator.
     pub default: String,
-    /// In so many runs nothing read what it gives.
+    /// The number of runs in which nothing read the default accelerator's files.
     pub unread: u64,
-    /// The others up to the chosen one, each with what is known of it.
+    /// The candidates up to the chosen one: the name, and what is known of its use.
     pub considered: Vec<(String, String)>,
 }
 

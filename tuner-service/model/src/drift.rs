@@ -13,21 +13,21 @@ pub const DRIFT_RUNS: usize = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettledRun {
-    /// Its place in the epoch; only the order matters.
+    /// The run's place in the epoch. Only the order matters.
     pub ordinal: i64,
-    /// Whether it was a control run; otherwise it had the recommended parametrization.
+    /// True for a control run. Other runs had the recommended parametrization.
     pub control: bool,
-    /// Seconds.
+    /// Elapsed, in seconds.
     pub elapsed: f64,
 }
 
-/// What drifted.
+/// The quantity that drifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Changed {
     /// The tuned runs against the control runs.
     Advantage,
-    /// The tuned runs, and the control runs as well if they are enough to tell.
+    /// The tuned runs, and also the control runs if there are enough of them to tell.
     Level,
 }
 
@@ -35,34 +35,35 @@ pub enum Changed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
-    /// What drifted.
+    /// The quantity that drifted.
     pub changed: Changed,
     /// The [`SettledRun::ordinal`] of the estimated first run after the change.
     pub since: i64,
-    /// Seconds of tuned runs before.
+    /// The elapsed of tuned runs before the change, in seconds.
     pub tuned_before: f64,
-    /// Seconds of tuned runs since.
+    /// The elapsed of tuned runs since the change, in seconds.
     pub tuned_after: f64,
-    /// The number of tuned runs before.
+    /// The number of tuned runs before the change.
     pub tuned_runs_before: u64,
-    /// The number of tuned runs since.
+    /// The number of tuned runs since the change.
     pub tuned_runs_after: u64,
-    /// Tuned runs' elapsed over that of control runs among them, before; none without control runs.
+    /// The elapsed of tuned runs over that of the control runs among them, before the change; none
+    /// without control runs.
     pub share_before: Option<f64>,
-    /// The same ratio since.
+    /// The same ratio since the change.
     pub share_after: Option<f64>,
-    /// The number of control runs before.
+    /// The number of control runs before the change.
     pub controls_before: u64,
-    /// The number of control runs since.
+    /// The number of control runs since the change.
     pub controls_after: u64,
     /// The test statistic, max over k of |z(k)|.
     pub statistic: f64,
-    /// The threshold h that it reached.
+    /// The threshold h that the statistic reached.
     pub threshold: f64,
 }
 
 impl Drift {
-    /// Whether the tuned runs are not faster than the control runs since the change.
+    /// Returns true if the tuned runs have not been faster than the control runs since the change.
     pub fn has_lost(&self) -> bool {
         self.share_after.is_some_and(|share| share >= 1.0)
     }

@@ -18,7 +18,7 @@ pub use migration::{carried, carried_parametrization, stays_settled};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moments {
-    /// How many numbers.
+    /// The number of numbers.
     pub count: u64,
     /// The mean; 0 if there are no numbers.
     pub mean: f64,
@@ -39,7 +39,8 @@ pub enum SampleError {
 }
 
 impl Moments {
-    /// Adds a number. Errs, without a change, when it or a resulting moment is not finite.
+    /// Adds a number. Returns an error, and changes nothing, if the number or a resulting moment is
+    /// not finite.
     pub fn push(&mut self, number: f64) -> Result<(), SampleError> {
         let count = self.count.saturating_add(1);
         let delta = number - self.mean;
@@ -87,13 +88,13 @@ impl Moments {
 pub struct RecentRun {
     /// The run's place in its epoch.
     pub ordinal: i64,
-    /// Seconds.
+    /// Elapsed, in seconds.
     pub elapsed: f64,
-    /// When it started, in seconds since 1970; none if that was not recorded.
+    /// The start, in seconds since 1970; none if it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<i64>,
-    /// How long other runs took meanwhile, over the means of their parametrizations; positive, none
-    /// if that is not known.
+    /// How long other runs took at the same time, over the means of their parametrizations: a
+    /// positive ratio; none if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
 }
@@ -117,19 +118,20 @@ impl RecentRun {
         }
     }
 
-    /// The same run with how long others took meanwhile, over the means of their parametrizations.
+    /// The same run with `others`: how long other runs took at the same time, over the means of
+    /// their parametrizations.
     pub fn beside(self, others: Option<f64>) -> Self {
         RecentRun { others, ..self }
     }
 }
 
-/// How many recent runs a [`Tested`] keeps.
+/// The most recent runs that a [`Tested`] keeps.
 pub const RECENT_RUNS: usize = 32;
 
-/// How many measures a [`Tested`] keeps moments of.
+/// The most measures of which a [`Tested`] keeps moments.
 pub const MOST_MEASURES: usize = 32;
 
-/// What is known of one parametrization in one epoch.
+/// The results of one parametrization in one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tested {
@@ -141,20 +143,22 @@ pub struct Tested {
     pub log_elapsed: Moments,
     /// The latest counted runs, oldest first, at most [`RECENT_RUNS`].
     pub recent: Vec<RecentRun>,
-    /// Censored runs, oldest first; their seconds are lower bounds. Keeps the [`RECENT_RUNS`]
-    /// largest bounds, which say the most, so that the order of arrival does not matter.
+    /// Censored runs, oldest first; their seconds are lower bounds. Only the [`RECENT_RUNS`]
+    /// largest bounds are kept: they say the most, and the result does not depend on the order of
+    /// arrival.
     #[serde(default)]
     pub censored: Vec<RecentRun>,
-    /// Moments of the natural logarithms of counted runs' measures. Keeps the first
-    /// [`MOST_MEASURES`] by name, so that the order of arrival does not matter.
+    /// Moments of the natural logarithms of counted runs' measures. Only the first
+    /// [`MOST_MEASURES`] by name are kept, so that the result does not depend on the order of
+    /// arrival.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Moments>,
-    /// How many runs failed, possibly because of the parametrization.
+    /// The number of failed runs, which may have failed because of the parametrization.
     pub failed: u64,
-    /// How many of them ran out of memory.
+    /// The number of these that ran out of memory.
     #[serde(default)]
     pub out_of_memory: u64,
-    /// The ordinal of its first run.
+    /// The ordinal of the parametrization's first run.
     pub first_ordinal: i64,
 }
 
@@ -174,13 +178,14 @@ impl Tested {
         }
     }
 
-    /// Adds a counted run with an unknown start. Errs, without a change, unless `elapsed`, in
-    /// seconds, is finite and positive.
+    /// Adds a counted run with an unknown start. Returns an error, and changes nothing, unless
+    /// `elapsed`, in seconds, is finite and positive.
     pub fn record(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
         self.record_run(RecentRun::new(ordinal, elapsed))
     }
 
-    /// Adds a counted run. Errs, without a change, unless its seconds are finite and positive.
+    /// Adds a counted run. Returns an error, and changes nothing, unless its seconds are finite and
+    /// positive.
     pub fn record_run(&mut self, run: RecentRun) -> Result<(), SampleError> {
         let elapsed = run.elapsed;
         if elapsed.is_finite() && elapsed <= 0.0 {
@@ -195,7 +200,7 @@ impl Tested {
         Ok(())
     }
 
-    /// Adds the measures of a counted run, without values that are not finite and positive.
+    /// Adds the measures of a counted run. Values that are not finite and positive are left out.
     pub fn record_measures(&mut self, measures: &BTreeMap<String, f64>) {
         for (name, value) in measures {
             if !(value.is_finite() && *value > 0.0) {
@@ -209,8 +214,8 @@ impl Tested {
         self.keep_first_measures();
     }
 
-    /// Adds a run that its time limit ended after `elapsed` seconds. Errs, without a change, unless
-    /// `elapsed` is finite and positive.
+    /// Adds a run that its time limit ended after `elapsed` seconds. Returns an error, and changes
+    /// nothing, unless `elapsed` is finite and positive.
     pub fn record_censored(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
         if !elapsed.is_finite() {
             return Err(SampleError::NotFinite(elapsed));
@@ -230,7 +235,7 @@ impl Tested {
         self.first_ordinal = self.first_ordinal.min(ordinal);
     }
 
-    /// Elapsed seconds of a typical counted run, whatever the objective is.
+    /// The elapsed seconds of a typical counted run, also if the objective is another.
     pub fn elapsed_seconds(&self) -> f64 {
         match self.measures.get(ELAPSED_BESIDE) {
             Some(logs) => libm::exp(logs.mean),
@@ -238,7 +243,7 @@ impl Tested {
         }
     }
 
-    /// Adds all that is known of the other, which must be the same parametrization.
+    /// Adds the results of another entry, which must be of the same parametrization.
     pub fn absorb(&mut self, other: &Tested) {
         self.elapsed.merge(&other.elapsed);
         self.log_elapsed.merge(&other.log_elapsed);
@@ -321,7 +326,7 @@ fn is_none(runs: &u64) -> bool {
 }
 
 impl Tally {
-    /// What one ended run of this phase and role adds.
+    /// The tally of one ended run with this phase and role.
     pub fn of(phase: Phase, role: Role) -> Self {
         let settled = phase == Phase::Settled;
         Tally {
@@ -337,12 +342,12 @@ impl Tally {
 }
 
 impl Tally {
-    /// Whether a run of the settled phase has ended.
+    /// Returns true if a run of the settled phase has ended.
     pub fn has_settled(&self) -> bool {
         self.settled > 0 || self.settled_controls > 0
     }
 
-    /// The phase by the tally: settled after a settled run, search after an exploring one.
+    /// The phase by the tally alone: settled after a settled run, search after an exploring one.
     pub fn phase(&self) -> Phase {
         if self.has_settled() {
             Phase::Settled
@@ -366,7 +371,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// All that a suggestion depends on, except runs in flight.
+/// The ended runs of an epoch: all that a suggestion depends on, except runs in flight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
@@ -377,14 +382,15 @@ pub struct History {
 }
 
 impl History {
-    /// Whether of any recent run it is known how others fared meanwhile.
+    /// Returns true if it is known for at least one recent run how other runs fared at the same
+    /// time.
     pub fn knows_others(&self) -> bool {
         let mut recent = self.tested.iter().flat_map(|tested| &tested.recent);
         recent.any(|run| run.others.is_some())
     }
 }
 
-/// Equal runs in flight of the epoch: a large job array is a few of these.
+/// Equal runs in flight of the epoch. Counting equal runs together keeps a large job array small.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pending {
@@ -394,7 +400,7 @@ pub struct Pending {
     pub phase: Phase,
     /// Their role.
     pub role: Role,
-    /// How many runs.
+    /// The number of these runs.
     #[serde(default = "Pending::one")]
     pub count: u64,
 }

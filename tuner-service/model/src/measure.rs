@@ -1,19 +1,19 @@
-//! What a run's I/O came to: the measures that nodes collect of every step, without touching the
-//! application. Reports hold positive numbers by name; a number that is zero is left out.
+//! The measures of a run's I/O, which nodes collect of every step without touching the application.
+//! Reports hold positive numbers by name; a number that is zero is left out.
 
 use std::collections::BTreeMap;
 
 use crate::words;
 
-/// A measure that nodes collect. It adds up: over a node's steps, and over a run's nodes.
+/// A measure that nodes collect. It is added up over a node's steps, and over a run's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// The steps that were measured, each on each of its nodes: with fewer than there were, nobody
-    /// knows what the rest did.
+    /// The steps that were measured, each counted on each of its nodes. If these are fewer than the
+    /// job had, what the other steps did is unknown.
     Steps,
-    /// Bytes that programs asked read and its like for: of files, pipes and caches.
+    /// Bytes that programs asked `read` and similar calls for, from files, pipes and caches.
     AskedRead,
-    /// Bytes that programs gave write and its like.
+    /// Bytes that programs gave `write` and similar calls.
     AskedWritten,
     /// Calls that read.
     ReadCalls,
@@ -31,25 +31,26 @@ pub enum Measure {
     SystemSeconds,
     /// Page faults that waited for storage.
     MajorFaults,
-    /// Seconds in which at least one of a step's processes on a node stood still for I/O, where
-    /// Slurm has made the step a control group of version 2.
+    /// Seconds in which at least one of a step's processes on a node was stalled by I/O. Known
+    /// where Slurm has put the step into a control group of version 2.
     StalledSeconds,
-    /// How often a process waited.
+    /// Voluntary context switches: how often a process waited.
     Waits,
-    /// How often a process had to give way to another.
+    /// Involuntary context switches: how often a process had to yield to another.
     GivenWay,
-    /// The files that carried the parametrization to the job, each on each of its nodes; none where
-    /// something else carried a part of it, or where nobody can know what was read.
+    /// The files that carried the parametrization to the job, each counted on each of its nodes.
+    /// Absent if a part of it was carried in another way, or if it cannot be known whether a file
+    /// was read.
     DeliveredFiles,
-    /// Those of them that somebody read.
+    /// The number of these files that something in the job read.
     DeliveredFilesRead,
-    /// The nodes that the job had to itself, and whose settings root may change for it.
+    /// The nodes that the job had to itself and whose settings root may change for it.
     ChangeableNodes,
-    /// The Lustre file systems that were mounted, each on each node.
+    /// The mounted Lustre file systems, each counted on each node.
     LustreMounts,
-    /// Bytes that programs on its nodes read and wrote on Lustre while it ran.
+    /// Bytes that programs on the run's nodes read and wrote on Lustre while it ran.
     LustreMoved,
-    /// The file systems in user space that were mounted, each on each node.
+    /// The mounted file systems in user space, each counted on each node.
     FuseMounts,
 }
 
@@ -77,19 +78,19 @@ words!(Measure, "measure",
 );
 
 impl Measure {
-    /// The measure of this name; `None`: nodes collect none.
+    /// The measure of this name; `None` if nodes collect no such measure.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.as_str() == name)
     }
 
-    /// Its number; zero where there is none.
+    /// The value of this measure, zero if it is absent.
     pub fn of(self, measures: &BTreeMap<String, f64>) -> f64 {
         measures.get(self.as_str()).copied().unwrap_or_default()
     }
 }
 
 /// How long the runs of other studies and users took while a run ran, over the means of their
-/// parametrizations. No node knows it: it is added with the verdict.
+/// parametrizations. Nodes cannot know it, so it is added with the verdict.
 pub const OTHERS_RATIO: &str = "others_elapsed_ratio";
 
 /// The largest number that a report may have: more than any node reads or writes.

@@ -10,14 +10,15 @@ use crate::text::different;
 pub struct Mixture {
     /// The coefficient of variation of the default's runs: standard deviation over mean.
     pub cv: f64,
-    /// How many runs of the default were judged.
+    /// The number of judged runs of the default.
     pub runs: u64,
-    /// How many runs of another parametrization were judged with them.
+    /// The number of runs of another parametrization that were judged with them.
     pub tuned: u64,
-    /// The geometric means of both groups, in seconds of the default, ascending; none: no groups.
+    /// The geometric means of the fast and the slow group, in seconds of the default, ascending;
+    /// none if the runs do not form two groups.
     pub modes: Option<(f64, f64)>,
-    /// Whether fast and slow runs alternate, which shows different work. Otherwise the machine may
-    /// have been busy during the slow ones.
+    /// True if fast and slow runs alternate, which shows different work. Otherwise the machine may
+    /// have been busy during the slow runs.
     pub in_turn: bool,
 }
 
@@ -32,7 +33,7 @@ impl From<Mixture> for Reason {
     }
 }
 
-/// The finding, while the study is still tuned.
+/// The text of the finding, while the study is still tuned.
 impl fmt::Display for Mixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         different(f, self.cv, self.runs, self.tuned, self.modes)?;

@@ -1,4 +1,5 @@
-//! Why a run does not count: one of a list, so that runs can be selected, summed up and watched by it.
+//! The reasons why a run does not count: a closed list, so that runs can be selected, summed up and
+//! watched by reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,8 @@ pub enum NotCountedBecause {
     OutOfMemory,
     /// The job was cancelled.
     Cancelled,
-    /// The job was preempted.
+    /// Slurm could not be asked about the job, and the nodes' reports alone do not show that it
+    /// succeeded.
     Preempted,
     /// A node of the job failed.
     NodeFailed,
@@ -50,7 +52,7 @@ pub enum NotCountedBecause {
     Incomplete,
     /// A node reports a parametrization that the run was not given.
     GivenOtherwise,
-    /// What the job's burst buffer was asked for is not known.
+    /// It is not known what the job asked its burst buffer for.
     UnknownDirectives,
     /// The node that started the run is not one of those that Slurm names.
     OtherNodes,
@@ -86,7 +88,8 @@ words!(NotCountedBecause, "reason why a run does not count",
     TooManyNodes => "too_many_nodes");
 
 impl NotCountedBecause {
-    /// By the state in which Slurm says that a job ended, if that alone keeps its run from counting.
+    /// The reason by the state in which Slurm says that a job ended, if that alone keeps its run
+    /// from counting.
     #[must_use]
     pub fn of_state(state: &str) -> Option<Self> {
         Some(match state {
@@ -100,7 +103,7 @@ impl NotCountedBecause {
         })
     }
 
-    /// What it means, in one sentence for the documentation.
+    /// The meaning in one sentence, for the documentation.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -151,7 +154,8 @@ impl NotCountedBecause {
         }
     }
 
-    /// docs/run.md with the list as a table between its marks; none if it has no marks.
+    /// The text of docs/run.md with this list as the table between its marks; none if the page has
+    /// no marks.
     #[must_use]
     pub fn with_table(page: &str) -> Option<String> {
         with_table(page, &Self::table())

@@ -1,4 +1,4 @@
-//! What a study makes small or large.
+//! The objective of a study: the number that it makes small or large.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,19 +10,20 @@ use crate::measure::{LARGEST_MEASURE, SMALLEST_REPORTED};
 
 /// The measure of the seconds that a job has marked: the longest of its nodes.
 pub const MARKED: &str = "marked_seconds";
-/// The measure of the seconds in MPI-IO's functions: those of the longest process, of the longest node.
+/// The measure of the seconds spent in MPI-IO's functions: of the process that spent longest in
+/// them, on the node where that is longest.
 pub const MPI_IO_SECONDS: &str = "mpi_io_seconds";
 /// The measure of the bytes that all processes asked MPI-IO to read.
 pub const MPI_IO_READ: &str = "mpi_io_read_bytes";
-/// The same of the bytes to write.
+/// The measure of the bytes that all processes asked MPI-IO to write.
 pub const MPI_IO_WRITTEN: &str = "mpi_io_written_bytes";
-/// With it begin the measures that an application reports itself.
+/// The prefix of measures that an application reports itself.
 pub const REPORTED: &str = "objective.";
-/// The measure of elapsed in a history whose objective is another.
+/// The measure that holds elapsed in a history whose objective is another.
 pub const ELAPSED_BESIDE: &str = "elapsed_seconds";
 
-/// What a study makes small or large. As text, which is stored: `elapsed`, or the name of a measure,
-/// with ` maximised` if it is made large.
+/// The objective of a study: the number that it makes small or large. As text, which is stored, it
+/// is `elapsed`, or the name of a measure, followed by ` maximised` if more is better.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Objective {
@@ -31,14 +32,14 @@ pub enum Objective {
     Elapsed,
     /// A measure of the run.
     Measure {
-        /// Its name.
+        /// The measure's name.
         name: String,
-        /// More is better.
+        /// True if more is better.
         maximised: bool,
     },
 }
 
-/// What is no objective.
+/// The reason why a text is not an objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
@@ -47,7 +48,7 @@ pub enum ObjectiveError {
         "{0:?} is no objective: it must be elapsed, marked, mpi-io, or the NAME of an `io-autotune objective NAME=VALUE` in the job, a letter and at most 31 more letters, digits, _ or -"
     )]
     Unknown(String),
-    /// Seconds made large.
+    /// A measure of seconds that should be maximised.
     #[error(
         "{0} is seconds, which are made few: only a measure of the application's own can be maximised"
     )]
@@ -55,7 +56,8 @@ pub enum ObjectiveError {
 }
 
 impl Objective {
-    /// By the word that a person says: `elapsed`, `marked`, `mpi-io`, or a name of the application's.
+    /// The objective that a user names: `elapsed`, `marked`, `mpi-io`, or a measure that the
+    /// application reports.
     pub fn named(word: &str, maximised: bool) -> Result<Self, ObjectiveError> {
         let name = match word {
             "elapsed" | "marked" | "mpi-io" if maximised => {
@@ -70,12 +72,12 @@ impl Objective {
         Ok(Self::Measure { name, maximised })
     }
 
-    /// Whether it is elapsed.
+    /// Returns true if the objective is elapsed.
     pub fn is_elapsed(&self) -> bool {
         *self == Self::Elapsed
     }
 
-    /// What is missing where a run has no value of it.
+    /// The name of the measure, which a run may lack; none for elapsed, which every run has.
     pub fn measure(&self) -> Option<&str> {
         match self {
             Self::Elapsed => None,
@@ -83,9 +85,9 @@ impl Objective {
         }
     }
 
-    /// What enters a history in the place of elapsed, the smaller the better: of what is maximised
-    /// the reciprocal. None where the run does not have it, and where its square would leave the
-    /// range of numbers: no moment of a history overflows.
+    /// The value that enters a history in the place of elapsed; smaller is better, so a maximised
+    /// measure enters as its reciprocal. None if the run does not have the measure, or if the value
+    /// is so small or large that a moment of the history could overflow.
     pub fn value(&self, elapsed: f64, measures: &BTreeMap<String, f64>) -> Option<f64> {
         let Self::Measure { name, maximised } = self else {
             return Some(elapsed);
@@ -97,10 +99,10 @@ impl Objective {
             .then_some(value)
     }
 
-    /// The measures that enter a history: elapsed is among them where the objective is another.
+    /// The measures that enter a history. Elapsed is among them if the objective is another.
     pub fn beside(&self, elapsed: f64, measures: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
         let mut measures = measures.clone();
-        // A node's report cannot pass for what is ours.
+        // A node must not be able to set the measure that is added here.
         measures.remove(ELAPSED_BESIDE);
         if !self.is_elapsed() {
             measures.insert(ELAPSED_BESIDE.to_owned(), elapsed);
@@ -108,7 +110,7 @@ impl Objective {
         measures
     }
 
-    /// What a person is told of a value in a history: a reciprocal's own number.
+    /// The objective's own number for a value in a history: the reciprocal if it is maximised.
     pub fn told(&self, value: f64) -> f64 {
         match self {
             Self::Measure {
@@ -118,8 +120,8 @@ impl Objective {
         }
     }
 
-    /// A gain, the share by which what is in a history is less, as the share by which the objective
-    /// is less: negative where more is better.
+    /// Converts a gain, the share by which a history's value is lower, into the share by which the
+    /// objective is lower. The result is negative if more is better.
     pub fn less(&self, gain: f64) -> f64 {
         match self.is_maximised() {
             true => -gain / (1.0 - gain),
@@ -127,7 +129,8 @@ impl Objective {
         }
     }
 
-    /// In words: `elapsed`, `marked I/O seconds`, `seconds in MPI-IO`, `rate`.
+    /// The objective's name in sentences: `elapsed`, `marked I/O seconds`, `seconds in MPI-IO`,
+    /// `rate`.
     pub fn words(&self) -> &str {
         match self {
             Self::Elapsed => "elapsed",
@@ -137,7 +140,8 @@ impl Objective {
         }
     }
 
-    /// What a job does so that its runs have the objective; None of elapsed, which each run has.
+    /// How a job makes its runs have the objective, in words; none for elapsed, which every run
+    /// has.
     pub fn in_job(&self) -> Option<String> {
         let name = self.measure()?;
         Some(match name {
@@ -152,7 +156,7 @@ impl Objective {
         })
     }
 
-    /// Whether more is better.
+    /// Returns true if more is better.
     pub fn is_maximised(&self) -> bool {
         matches!(
             self,
@@ -163,7 +167,8 @@ impl Objective {
         )
     }
 
-    /// The unit after a number: ` s` of seconds, else nothing, as nobody tells it.
+    /// The unit to write after a number: ` s` for seconds. It is empty for an application's own
+    /// measure, because nobody states its unit.
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Elapsed => " s",
@@ -173,13 +178,14 @@ impl Objective {
     }
 }
 
-/// Whether a measure is of seconds that the nodes spend at the same time: the longest node's count.
+/// Returns true for a measure of seconds that nodes spend at the same time. The longest node's
+/// number counts for the run, not the sum.
 pub fn is_of_the_longest_node(name: &str) -> bool {
     [MARKED, MPI_IO_SECONDS].contains(&name)
 }
 
-/// Whether an application may report a measure by this name: a letter, then letters, digits, `_` or
-/// `-`, at most 32 in all.
+/// Returns true if an application may report a measure by this name: a letter, then letters,
+/// digits, `_` or `-`, at most 32 characters in all.
 pub fn is_reported_name(name: &str) -> bool {
     name.len() <= 32
         && name.starts_with(|c: char| c.is_ascii_alphabetic())

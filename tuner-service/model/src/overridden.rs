@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::space::MAX_PARAMETERS;
 
-/// So many overridden runs make a parameter ineffective if no run ever had the given value.
+/// The number of overridden runs that make a parameter ineffective if no run ever had the given
+/// value.
 const RUNS: u32 = 2;
-/// So many in a row make it ineffective if some run had the given value.
+/// The number of overridden runs in a row that make it ineffective if some run had the given value.
 const RUNS_AFTER_EFFECT: u32 = 12;
 /// The most values of each kind that are kept.
 const MOST_VALUES: usize = 8;
@@ -20,23 +21,24 @@ pub struct ObservedValue {
     pub parameter: String,
     /// The accelerator's name for it.
     pub name: String,
-    /// The value that the job was given; none if the default.
+    /// The value that the job was given; none if it was given the default.
     pub given: Option<String>,
     /// The value in force.
     pub in_force: String,
-    /// Whether the value in force is as given, or none was given.
+    /// True if the value in force is the given one, or if none was given.
     pub as_given: bool,
 }
 
-/// What an epoch's runs show of one parameter's effect.
+/// The runs of an epoch that had or did not have the given values of one parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParameterEffect {
     /// The accelerator's name for it.
     pub name: String,
-    /// How many runs were overridden since the last run that had the given value.
+    /// The number of runs that were overridden since the last run that had the given value.
     pub against: u32,
-    /// How many runs in a row, given none, had a value in force that no overridden run had.
+    /// The number of latest runs in a row that were given no value and had a value in force that no
+    /// overridden run had.
     pub otherwise: u32,
     /// The values that overridden runs were given.
     pub given: BTreeSet<String>,
@@ -53,13 +55,13 @@ pub struct ParameterEffect {
 pub struct IneffectiveParameter {
     /// The parameter.
     pub parameter: String,
-    /// Whether no run of the epoch ever had the given value: runs that differ only in this
+    /// True if no run of the epoch ever had the given value. Runs that differ only in this
     /// parameter are then pooled. Otherwise runs with another value than the default are left out.
     pub pooled: bool,
 }
 
-/// The effects of the parameters that the accelerator can report. A cache over the runs: each run
-/// enters once, with its first verdict.
+/// The effects of the parameters whose values in force the accelerator can report. A cache over the
+/// runs: each run enters once, with its first verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ParameterEffects(BTreeMap<String, ParameterEffect>);
@@ -101,7 +103,8 @@ impl ParameterEffect {
         }
     }
 
-    /// Whether no given value ever came in force, except those also in force in overridden runs.
+    /// Returns true if no given value ever came in force, except values that were also in force in
+    /// overridden runs.
     fn never_effective(&self) -> bool {
         self.effective.is_subset(&self.instead)
     }
@@ -141,10 +144,10 @@ impl ParameterEffects {
     /// The ineffective parameters.
     ///
     /// A parameter is ineffective if at least 2 runs were overridden and no run had the given
-    /// value, or if the last 12 runs were overridden and some run before was not. A given value
-    /// that overridden runs also had in force proves nothing. It becomes effective again with a run
-    /// that has the given value, or with 2 runs in a row, given none, that have a value no
-    /// overridden run had: the application or its library has changed.
+    /// value, or if the last 12 runs were overridden although an earlier run was not. A given value
+    /// that was also in force in overridden runs proves nothing. The parameter becomes effective
+    /// again with a run that has the given value, or with 2 runs in a row that were given none and
+    /// have a value that no overridden run had: the application or its library has changed.
     pub fn ineffective(&self) -> impl Iterator<Item = (IneffectiveParameter, &ParameterEffect)> {
         let ineffective = self.0.iter().filter(|(_, effect)| effect.is_ineffective());
         ineffective.map(|(parameter, effect)| {
@@ -171,7 +174,8 @@ mod tests {
         }
     }
 
-    /// One letter per run: `.` effective, `p` ineffective and pooled, `u` ineffective, not pooled.
+    /// The state after each run: `.` effective, `p` ineffective and pooled, `u` ineffective and not
+    /// pooled.
     fn after_each(runs: &[(Option<&str>, &str)]) -> String {
         let mut effects = ParameterEffects::default();
         let standing = runs.iter().map(|(given, in_force)| {

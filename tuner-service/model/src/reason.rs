@@ -10,27 +10,27 @@ use crate::run::{Phase, Role};
 use crate::space::Parametrization;
 use crate::text::{different, seconds};
 
-/// What the next run gets, and why.
+/// The parametrization of the next run, with its role and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suggestion {
-    /// The phase the epoch is in.
+    /// The phase of the epoch.
     pub phase: Phase,
-    /// What the run is for.
+    /// The run's role.
     pub role: Role,
     /// The parametrization. It always fits the space.
     pub parametrization: Parametrization,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// With what probability this run of a settled epoch was to be a control run. None where nothing
-    /// was drawn.
+    /// The probability with which this run of a settled epoch was to be a control run. None if
+    /// nothing was drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_chance: Option<f64>,
 }
 
 impl Suggestion {
-    /// The same, with the frozen parameters in its reason. Unchanged for roles that give the
-    /// default or what an admin chose.
+    /// The same suggestion with the frozen parameters in its reason. Unchanged for roles that give
+    /// the default or a parametrization that an admin chose.
     #[must_use]
     pub fn with_frozen(self, frozen: Vec<String>) -> Self {
         let chosen = match self.role {
@@ -47,7 +47,7 @@ impl Suggestion {
         }
     }
 
-    /// The same in a job for which the site's default accelerator cannot matter.
+    /// The same suggestion in a job for which the site's default accelerator cannot matter.
     #[must_use]
     pub fn of_accelerator(self, chosen: Chosen) -> Self {
         let reason = Box::new(self.reason);
@@ -57,8 +57,8 @@ impl Suggestion {
         }
     }
 
-    /// The same by what several users' runs have shown. Unchanged for roles that give the default or
-    /// what an admin chose.
+    /// The same suggestion with a reason that says how many users' runs it rests on. Unchanged for
+    /// roles that give the default or a parametrization that an admin chose.
     #[must_use]
     pub fn by_users(self, users: usize) -> Self {
         match self.role {
@@ -73,7 +73,8 @@ impl Suggestion {
         }
     }
 
-    /// The same in an epoch whose ranks are another study's: what it takes from them is told so.
+    /// The same suggestion in an epoch that ranks parametrizations by another study's results; its
+    /// reason says so.
     #[must_use]
     pub fn of_another_study(mut self) -> Self {
         let reason = match &mut self.reason {
@@ -100,25 +101,25 @@ impl Suggestion {
 pub enum Reason {
     /// The default is measured first.
     Baseline {
-        /// Which baseline run this is, from 1.
+        /// The number of this baseline run, from 1.
         number: u64,
-        /// How many there will be.
+        /// The number of baseline runs there will be.
         of: u64,
     },
     /// A point of the Latin hypercube.
     DesignPoint {
-        /// Its number, from 1; 1 is the nearest to the default.
+        /// The point's number, from 1; point 1 is the nearest to the default.
         number: u64,
-        /// How many there are.
+        /// The number of points.
         of: u64,
     },
     /// One of the best parametrizations of the previous epoch.
     Inherited {
-        /// Its number, from 1.
+        /// The parametrization's rank, from 1.
         number: u64,
-        /// How many of them run.
+        /// The number of inherited parametrizations that run.
         of: u64,
-        /// Another study ranked them, and no epoch of this one.
+        /// True if the ranks are another study's, not those of an earlier epoch of this study.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         another_study: bool,
     },
@@ -131,11 +132,11 @@ pub enum Reason {
         #[serde(alias = "held")]
         frozen: Vec<String>,
     },
-    /// The reason by what several users' runs have shown.
+    /// The reason where the decision rests on the runs of several users.
     Shared {
         /// The reason.
         reason: Box<Reason>,
-        /// How many users' runs count, one's own among them.
+        /// The number of users whose runs count, including this one.
         users: usize,
     },
     /// The reason in a study whose baseline is given up, because the default does not complete.
@@ -145,20 +146,21 @@ pub enum Reason {
         /// How the default's runs ended.
         default: LostDefault,
     },
-    /// What other studies of the space found fast, before this one's own design.
+    /// A parametrization that other studies of the space found fast, before this study's own
+    /// design.
     Promised {
-        /// How many studies.
+        /// The number of these studies.
         studies: u64,
-        /// What they lead to expect, as a share of the default's elapsed.
+        /// The predicted elapsed, as a share of the default's.
         predicted: f64,
     },
-    /// The reason with what other studies of the space showed.
+    /// The reason where the decision also rests on a prior from other studies of the space.
     Prior {
         /// The reason.
         reason: Box<Reason>,
-        /// How many studies.
+        /// The number of these studies.
         studies: u64,
-        /// How much it stands on them, from 0 to 1.
+        /// How much the prediction rests on them, from 0 to 1.
         lean: f64,
     },
     /// A new child of two tested parametrizations.
@@ -177,7 +179,7 @@ pub enum Reason {
         /// The child.
         of: Parametrization,
     },
-    /// A child again, because the standard error of its mean is too large.
+    /// The number of children that were drawn before this one and were known already.
     Resample {
         /// The run's number of this parametrization, from 1, runs in flight included.
         number: u64,
@@ -190,7 +192,7 @@ pub enum Reason {
     Average {
         /// The run's number of this parametrization, from 1, runs in flight included.
         number: u64,
-        /// How often it runs.
+        /// The number of runs that every child gets.
         of: u64,
     },
     /// Drawn at random.
@@ -212,16 +214,16 @@ pub enum Reason {
         from: Parametrization,
         /// The parameters that the action changes, by name.
         changed: Vec<String>,
-        /// Whether the action was drawn at random; otherwise it has the highest value.
+        /// True if the action was drawn at random. Otherwise it is the one with the highest value.
         random: bool,
-        /// How many experiences the values were learnt from.
+        /// The number of experiences that the values were learnt from.
         experiences: u64,
     },
     /// The untested candidate with the best acquisition value.
     Acquired {
         /// The acquisition function.
         acquisition: Acquisition,
-        /// How many candidates there were.
+        /// The number of candidates.
         candidates: u64,
         /// The candidate's predicted elapsed.
         predicted: f64,
@@ -239,7 +241,7 @@ pub enum Reason {
         parents: [Parametrization; 2],
         /// The parameters that mutated, by name.
         mutated: Vec<String>,
-        /// How many candidates there were.
+        /// The number of candidates.
         candidates: u64,
         /// The child's predicted elapsed.
         predicted: f64,
@@ -252,9 +254,9 @@ pub enum Reason {
     Repeat {
         /// The run's number of this parametrization, from 1, runs in flight included.
         number: u64,
-        /// How many candidates there were.
+        /// The number of candidates.
         candidates: u64,
-        /// Its predicted elapsed.
+        /// The predicted elapsed of this parametrization.
         predicted: f64,
         /// One standard deviation of the prediction, as a factor.
         factor: f64,
@@ -272,31 +274,32 @@ pub enum Reason {
     Control {
         /// The run's number of the default, from 1, runs in flight included.
         number: u64,
-        /// How many runs of the epoch came before it, runs in flight included.
+        /// The number of the epoch's runs before it, runs in flight included.
         runs: u64,
     },
     /// The recommended parametrization.
     Settled {
-        /// Its mean; none for the default while fewer than two of its runs have finished.
+        /// The parametrization's mean; none for the default while fewer than two of its runs have
+        /// finished.
         mean: Option<f64>,
-        /// How many runs the mean rests on.
+        /// The number of runs that the mean rests on.
         n: u64,
         /// The mean of the default, if known.
         default_mean: Option<f64>,
-        /// Whether the default itself is the best known.
+        /// True if the default itself is the best known parametrization.
         is_default: bool,
-        /// What ended the search before its budget was spent, if anything.
+        /// The criterion that ended the search before its budget was spent, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stopped: Option<Stopped>,
-        /// What is better by the study's objective, and makes elapsed worse.
+        /// A parametrization that is better by the study's objective, but makes elapsed worse.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vetoed: Option<ElapsedBeside>,
     },
     /// The best known parametrization, which is compared with control runs before the search goes on.
     Proof {
-        /// Its mean, if known.
+        /// The parametrization's mean, if known.
         mean: Option<f64>,
-        /// How many runs the mean rests on.
+        /// The number of runs that the mean rests on.
         n: u64,
         /// The mean of the default, if known.
         default_mean: Option<f64>,
@@ -307,35 +310,37 @@ pub enum Reason {
         because: BestKnownBecause,
         /// The mean of its parametrization, if known.
         mean: Option<f64>,
-        /// How many runs the mean rests on.
+        /// The number of runs that the mean rests on.
         n: u64,
-        /// Whether the previous epoch's best is used, because this epoch knows no better.
+        /// True if the previous epoch's best is used because this epoch knows no better one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         inherited: bool,
-        /// Another study's best is used, and not that of this one's previous epoch.
+        /// True if the best of another study is used instead of that of this study's previous
+        /// epoch.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         another_study: bool,
     },
-    /// The reason, in a job that names no accelerator and for which the default one cannot matter.
+    /// The reason in a job that names no accelerator and for which the site's default one cannot
+    /// matter.
     Accelerator {
         /// The reason within the study.
         reason: Box<Reason>,
-        /// Which accelerator it is, and why.
+        /// The chosen accelerator, with the reason.
         chosen: Chosen,
     },
     /// An admin or the user pinned the study to this parametrization.
     Pinned,
     /// Nothing is applied; the run is only measured.
     Observe,
-    /// Its tuning is turned off.
+    /// An order turned tuning off.
     Off,
     /// Nothing is applied, because the study's work is mixed.
     Mixed {
         /// The coefficient of variation of the latest runs of the default.
         cv: f64,
-        /// How many runs of the default were judged.
+        /// The number of judged runs of the default.
         runs: u64,
-        /// How many runs of another parametrization were judged with them.
+        /// The number of runs of another parametrization that were judged with them.
         #[serde(default, skip_serializing_if = "is_zero")]
         tuned: u64,
         /// The two modes, in seconds of the default, if the runs have two.
@@ -359,7 +364,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Reason {
-    /// Whether a person decided, by an order or a pin, and not the search.
+    /// Returns true if a person decided by an order or a pin, not the search.
     #[must_use]
     pub fn is_ordered(&self) -> bool {
         match self {
@@ -373,28 +378,29 @@ impl Reason {
     }
 }
 
-/// What ended a search early: a criterion of `[study.stop]`, or the regret budget, `[study.loss]`.
+/// The criterion that ended a search early: one of `[study.stop]`, or the regret budget,
+/// `[study.loss]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stopped {
     /// The lowest mean hardly fell.
     Improvement {
-        /// Over how many runs.
+        /// The number of runs over which this was seen.
         runs: u32,
         /// The share by which it fell.
         fell: f64,
     },
     /// There were few distinct parametrizations.
     Distinct {
-        /// Among how many runs.
+        /// The number of runs among which this was seen.
         runs: u32,
-        /// How many.
+        /// The number of distinct parametrizations.
         distinct: u32,
     },
     /// The search hardly moved.
     Distance {
-        /// Over how many runs.
+        /// The number of runs over which this was seen.
         runs: u32,
         /// The mean distance from a run to the next, from 0 to 1.
         moved: f64,
@@ -413,20 +419,20 @@ pub enum Stopped {
         /// The largest expected improvement on the best known parametrization, as a share.
         gain: f64,
     },
-    /// I/O is no part of the runs that is worth tuning.
+    /// I/O takes too small a part of the runs to be worth tuning.
     LittleIo {
-        /// What a typical run of the default read and wrote.
+        /// Bytes that a typical run of the default read and wrote.
         bytes: f64,
-        /// In how many calls, waits among them.
+        /// Calls and waits in which it did so.
         calls: f64,
-        /// Its mean elapsed, in seconds.
+        /// The mean elapsed of the default, in seconds.
         elapsed: f64,
-        /// The share of elapsed that this can have taken at most.
+        /// The largest share of elapsed that this I/O can have taken.
         most: f64,
     },
     /// Nothing in the job reads the files that carry parametrizations.
     Unread {
-        /// The runs that were given such files.
+        /// The number of runs that were given such files.
         runs: u64,
     },
 }
@@ -520,13 +526,14 @@ pub enum BestKnownBecause {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LostDefault {
-    /// The runs that completed all the same.
+    /// The number of runs that completed all the same.
     pub completed: u64,
-    /// The runs that failed.
+    /// The number of runs that failed.
     pub failed: u64,
-    /// The runs that their time limit cut short.
+    /// The number of runs that their time limit cut short.
     pub cut_short: u64,
-    /// After how many seconds at the longest; it takes at least as long. None if none was cut short.
+    /// The longest of the cut runs, in seconds: the default takes at least as long. None if none
+    /// was cut short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
 }
@@ -564,17 +571,18 @@ fn cut(f: &mut fmt::Formatter<'_>, runs: u64, bound: f64) -> fmt::Result {
     )
 }
 
-/// A lack of time-limit headroom. Seconds.
+/// A lack of time-limit headroom. Times are seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoHeadroom {
-    /// The time limit.
+    /// The job's time limit.
     pub limit: f64,
-    /// The sufficient limit; none while no run of the default has counted.
+    /// The limit that would suffice; none while no run of the default has counted.
     pub needed: Option<f64>,
-    /// How many times the default's elapsed a run may take.
+    /// The most that a run may take, in multiples of the default's elapsed.
     pub most: f64,
-    /// The default does not complete, so it is of the best that does.
+    /// True if the default does not complete, so that `most` is a multiple of the elapsed of the
+    /// best parametrization that does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_best: bool,
 }

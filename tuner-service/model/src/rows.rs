@@ -1,4 +1,4 @@
-//! What the API and the store have in common as it is.
+//! Rows that the API shows as the store has them.
 
 use std::ops::AddAssign;
 
@@ -22,7 +22,7 @@ pub struct Pin {
     pub at: Timestamp,
     /// Why.
     pub why: String,
-    /// It is in force before; null: until it is unpinned.
+    /// The pin is in force before this time; null: until it is unpinned.
     pub until: Option<Timestamp>,
 }
 
@@ -30,18 +30,18 @@ pub struct Pin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AuditLine {
-    /// Its number.
+    /// The line's number.
     pub audit_id: i64,
-    /// When.
+    /// When the action was taken.
     pub at: Timestamp,
-    /// Who.
+    /// The uid of the user who took it.
     pub uid: u32,
     /// That user's login name, if known.
     pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
     /// `export`, `import`, `retention`, `objective`, `map-cluster` or `search-again`.
     pub action: String,
-    /// The study; null: those of an order, or none.
+    /// The study; null if the action is an order on several studies, or concerns none.
     pub study_id: Option<i64>,
     /// The study's cluster, where the service has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,9 +52,9 @@ pub struct AuditLine {
     pub owner_uid: Option<u32>,
     /// The action's parameters.
     pub detail: Value,
-    /// The line that it has undone.
+    /// The number of the line that this one has undone.
     pub undoes: Option<i64>,
-    /// The line that has undone it.
+    /// The number of the line that has undone this one.
     pub undone_by: Option<i64>,
     /// Why.
     pub why: String,
@@ -68,16 +68,16 @@ pub struct JobName {
     pub uid: u32,
     /// The owner's login name, if known.
     pub user: Option<String>,
-    /// The application that they have now.
+    /// The application that these runs have now.
     pub application: String,
-    /// What the application is called in full, if its name is not all of it.
+    /// The application's full name, if its name does not have all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_name: Option<String>,
     /// The job's name. Absent: the user named the application, or the name is not known.
     pub job_name: Option<String>,
-    /// The job's comment, if the rule that decided has read it.
+    /// The job's comment, if the rule that named the application has read it.
     pub comment: Option<String>,
-    /// How many runs there were.
+    /// The number of these runs.
     pub runs: i64,
 }
 
@@ -102,40 +102,40 @@ pub struct Outcome {
     /// When it ended, by slurmctld's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// How long it was suspended, in seconds, if the source has it.
+    /// Seconds for which the launch was suspended, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_seconds: Option<u64>,
-    /// Its time limit in seconds, if it has one and the source has it.
+    /// The time limit in seconds, if the job has one and the source knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
     /// The charged account, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Whose job it is, if the source has it.
+    /// The uid of the job's owner, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// Its nodes, if the source has them, as Slurm lists them.
+    /// The job's nodes, as Slurm lists them, if the source has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_list: Option<String>,
 }
 
-/// What retention has removed, or would remove.
+/// The rows that retention has removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Removed {
     /// Runs of epochs that are over.
     pub runs: u64,
-    /// Their judgements.
+    /// Judgements of these runs.
     pub judgements: u64,
     /// Reports of these and of the trimmed runs.
     pub reports: u64,
     /// Outcome records of the removed runs.
     pub outcomes: u64,
-    /// Runs that stay without their reports and without what they were decided from.
+    /// Runs that stay without their reports and without the inputs of their decisions.
     pub trimmed: u64,
     /// The earliest start of all these runs, if there are any.
     pub from: Option<Timestamp>,
-    /// The latest.
+    /// The latest start.
     pub to: Option<Timestamp>,
 }
 
@@ -152,7 +152,7 @@ impl AddAssign for Removed {
 }
 
 impl Removed {
-    /// Whether it is nothing.
+    /// Returns true if nothing was removed or trimmed.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.runs == 0 && self.trimmed == 0

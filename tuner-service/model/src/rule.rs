@@ -1,5 +1,5 @@
-//! The names of the rules that decide what a run gets. The engine has the rules themselves, in
-//! their order, with their conditions (`engine/src/study/rules.rs`).
+//! The names of the rules that decide what a run gets. The rules themselves, in their order and
+//! with their conditions, are in the engine (`engine/src/study/rules.rs`).
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum Rule {
     Proof,
     /// A control run of the default is due.
     Control,
-    /// As many runs explore as may at once.
+    /// As many runs explore as may at the same time.
     ExploringFull,
     /// The job's time limit leaves no room for a slow parametrization.
     NoHeadroom,
@@ -44,9 +44,9 @@ pub enum Rule {
     SearchWithoutDefault,
     /// Nothing completes: the default runs again.
     DefaultAgain,
-    /// What a proof would be of runs a second time.
+    /// A parametrization that a proof would be of runs a second time.
     ConfirmForProof,
-    /// What other studies found fast.
+    /// A parametrization that other studies found fast.
     Promised,
     /// A point of the design.
     Design,
@@ -76,7 +76,8 @@ words!(Rule, "rule",
     NothingToWin => "nothing_to_win", Confirm => "confirm", Concluded => "concluded");
 
 impl Rule {
-    /// Whether a run that this rule decides explores, unless the method waits for results.
+    /// Returns true if a run that this rule decides explores. Its method may wait for results
+    /// instead.
     #[must_use]
     pub fn explores(self) -> bool {
         matches!(
@@ -92,19 +93,20 @@ impl Rule {
     }
 }
 
-/// Where a study stands: what its verdicts show of the rules' conditions. It is stored with each
-/// verdict, so that a reader asks the same rules as a start does, without fitting a surrogate.
+/// Where a study stands: the conditions of the rules, by its verdicts. It is stored with each
+/// verdict, so that a reader can ask the same rules as a start does without fitting a surrogate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Standing {
-    /// The rule that would decide if nothing were ordered, no run were in flight, and the default
-    /// were measured: a proof, the design, the search, or what follows them.
+    /// The rule that would decide if there were no order and no run in flight, and the default were
+    /// measured: a proof, the design, the search, or what follows them.
     pub search: Rule,
     /// The runs so far.
     pub progress: Progress,
-    /// Whether that run would explore. A method may wait for results instead.
+    /// True if that run would explore. Its method may wait for results instead.
     pub explores: bool,
-    /// The regret budget, while it is used up: at most what should beat the default is explored.
+    /// The pause of exploring while the regret budget is used up. During a pause only
+    /// parametrizations that should beat the default are explored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
     /// The runs of other users, or what other studies have learnt, were a part of it.
@@ -112,42 +114,42 @@ pub struct Standing {
     pub with_others: bool,
 }
 
-/// The runs of an epoch so far, as the rules count them. Runs in flight come on top.
+/// The ended runs of an epoch, as the rules count them. Runs in flight are not among them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Progress {
-    /// A run of the settled phase has ended.
+    /// True if a run of the settled phase has ended.
     pub settled: bool,
-    /// All runs that ended.
+    /// The number of runs that ended.
     pub total: u64,
-    /// Design and search runs that ended.
+    /// The number of design and search runs that ended.
     pub explored: u64,
-    /// How many design and search runs there may be.
+    /// The number of design and search runs that the epoch may have.
     pub budget: u32,
-    /// How many runs may explore at once.
+    /// The number of runs that may explore at the same time.
     pub exploring: u32,
-    /// Control runs are interleaved.
+    /// True if control runs are interleaved.
     pub controls: bool,
-    /// Runs of the default that count.
+    /// The number of runs of the default that count.
     pub default_counted: u64,
-    /// Runs of the default that counted, failed or were cut short.
+    /// The number of runs of the default that counted, failed or were cut short.
     pub default_runs: u64,
-    /// How many runs of the default the baseline has.
+    /// The number of runs of the default that the baseline has.
     pub baseline_runs: u32,
-    /// The baseline is given up, because the default does not complete.
+    /// True if the baseline is given up because the default does not complete.
     pub baseline_given_up: bool,
-    /// The time limit with which the default is measured again, if shorter ones cut it short.
+    /// The time limits with which the default is measured again, if shorter ones cut it short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer_limit: Option<LongerLimit>,
-    /// Works take turns under the study's name, and it has not settled.
+    /// True if different work alternates under the study's name and the study has not settled.
     pub mixed: bool,
     /// The time limit that a run needs to explore.
     pub headroom: Headroom,
-    /// Points of the design that have not run.
+    /// The number of design points that have not run.
     pub design_left: u64,
-    /// Tuned runs of the proof that ended.
+    /// The number of tuned runs of the proof that ended.
     pub proof: u64,
-    /// How many tuned runs the proof may have.
+    /// The number of tuned runs that the proof may have.
     pub proof_most: u64,
 }
 
@@ -158,14 +160,14 @@ pub struct Progress {
 pub enum Headroom {
     /// Any limit is enough.
     Any,
-    /// It is not known before a run has counted: no limit is enough.
+    /// The needed limit is unknown until a run has counted, so no limit is enough.
     Unknown,
-    /// So many seconds.
+    /// Limits of at least this many seconds are enough.
     Seconds(f64),
 }
 
 impl Headroom {
-    /// Whether a limit in seconds is too short.
+    /// Returns true if a limit in seconds is too short.
     #[must_use]
     pub fn lacks(self, limit: f64) -> bool {
         match self {
@@ -176,17 +178,17 @@ impl Headroom {
     }
 }
 
-/// With which time limit a job measures a default that shorter limits cut short.
+/// The time limits with which a job measures a default that shorter limits cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LongerLimit {
-    /// Limits above so many seconds.
+    /// Seconds that a limit must exceed: somewhat more than the longest run that was cut short.
     pub above: f64,
-    /// So many more runs at the most.
+    /// The number of such runs that are left, at the most.
     pub runs: u64,
 }
 
-/// Why exploring pauses, and for how long.
+/// The reason why exploring pauses, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Pause {
@@ -194,32 +196,33 @@ pub struct Pause {
     pub regret: f64,
     /// The regret budget by now, in runs of the default.
     pub bound: f64,
-    /// After how many more runs the budget suffices again.
+    /// The number of further runs after which the budget suffices again.
     pub runs: u64,
-    /// How many times as long as the default the parametrization took that cost most.
+    /// The elapsed of the parametrization that cost most, in multiples of the default's.
     pub worst: f64,
 }
 
-/// What the next run of a study gets, by which rule, and until when, as far as it can be known.
+/// The next run of a study: what it will get, by which rule, and until when, as far as that can be
+/// known before the run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Next {
     /// The rule that will decide.
     pub rule: Rule,
-    /// What the run gets, why, and until when.
+    /// A sentence: what the run gets, why, and until when.
     pub says: String,
     /// The same in a few words, for a list.
     pub short: String,
-    /// About how many more runs of the study it takes until another rule decides, where that can be
+    /// The estimated number of further runs of the study until another rule decides, if it can be
     /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
-    /// What another rule may decide by after all.
+    /// The unknowns because of which another rule may decide after all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unless: Vec<Unknown>,
 }
 
-/// What is not known before a run starts.
+/// A fact on which the next rule depends and which is not known before a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]

@@ -43,7 +43,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether such a run explores, and counts against `exploring` and the budget.
+    /// Returns true if such a run explores, and so counts against `exploring` and the budget.
     pub fn explores(self) -> bool {
         matches!(self, Role::Design | Role::Search)
     }

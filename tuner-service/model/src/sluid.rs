@@ -16,7 +16,7 @@ const DIGITS: usize = 13;
 #[serde(try_from = "String", into = "String")]
 pub struct Sluid(String);
 
-/// A text that is no [`Sluid`].
+/// The error for a text that is not a [`Sluid`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no SLUID of Slurm's: an s and 13 digits of 0-9 and A-Z without I, L, O and U are expected"
@@ -24,7 +24,7 @@ pub struct Sluid(String);
 pub struct NoSluid(String);
 
 impl Sluid {
-    /// As Slurm writes it.
+    /// The SLUID as Slurm writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn only_what_slurm_writes_is_one() {
-        // Slurm's own test of sluid2str.
+        // The example of Slurm's own test of `sluid2str`.
         let sluid: Sluid = "sBR1JB8J1YM400".parse().unwrap();
         assert_eq!(sluid.to_string(), "sBR1JB8J1YM400");
         for text in [

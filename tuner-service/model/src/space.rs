@@ -1,4 +1,5 @@
-//! What can be tuned: values, parameters, spaces, and the parametrizations in them.
+//! The space that a study searches: values, parameters, constraints, and the parametrizations
+//! within.
 
 mod condition;
 mod constraint;
@@ -34,12 +35,13 @@ pub const MAX_PARAMETERS: usize = 20;
 /// The level of a parameter that does not exist, for comparing points.
 pub const ABSENT: u32 = u32::MAX;
 
-/// All parametrizations of an accelerator: the grid of its parameters' values, less what conditions
-/// and constraints exclude.
+/// All parametrizations of an accelerator: the grid of its parameters' values, without those that
+/// conditions and constraints exclude.
 ///
-/// Always valid: 1 to [`MAX_PARAMETERS`] parameters with distinct names, distinct values and a
-/// default among them; conditions name earlier parameters; the default breaks no constraint. JSON:
-/// the list of parameters, or an object of `parameters` and `constraints` if there are constraints.
+/// A space is always valid: 1 to [`MAX_PARAMETERS`] parameters with distinct names, distinct values
+/// and a default among them; conditions name earlier parameters; the default breaks no constraint.
+/// In JSON it is the list of parameters, or an object of `parameters` and `constraints` if there
+/// are constraints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
     parameters: Vec<Parameter>,
@@ -50,12 +52,14 @@ pub struct Space {
 }
 
 impl Space {
-    /// A space without constraints. Errs, with the parameter and the cure, when it is not valid.
+    /// A space without constraints. Returns an error that names the parameter and the cure if it is
+    /// not valid.
     pub fn new(parameters: Vec<Parameter>) -> Result<Self, SpaceError> {
         Space::constrained(parameters, Vec::new())
     }
 
-    /// A space with constraints. Errs, with the parameter or constraint and the cure, if not valid.
+    /// A space with constraints. Returns an error that names the parameter or constraint and the
+    /// cure if it is not valid.
     pub fn constrained(
         parameters: Vec<Parameter>,
         constraints: Vec<Constraint>,
@@ -96,7 +100,7 @@ impl Space {
         }
     }
 
-    /// Whether another space differs at most in texts for people: units and descriptions.
+    /// Returns true if another space differs at most in texts for people: units and descriptions.
     pub fn offers_the_same(&self, other: &Space) -> bool {
         let plain = |parameter: &Parameter| Parameter {
             unit: None,
@@ -122,12 +126,13 @@ impl Space {
         &self.constraints
     }
 
-    /// Whether every point of the grid may run: no conditions and no constraints.
+    /// Returns true if every point of the grid may run: there are no conditions and no constraints.
     pub fn is_whole_grid(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The number of grid points, at least that of parametrizations; `u128::MAX` if larger.
+    /// The number of grid points, which is at least the number of parametrizations; `u128::MAX` if
+    /// it is larger.
     pub fn size(&self) -> u128 {
         self.levels.iter().fold(1_u128, |size, levels| {
             size.saturating_mul(u128::from(*levels))
@@ -144,7 +149,7 @@ impl Space {
         self.default.clone()
     }
 
-    /// Which parameters exist at a point.
+    /// The parameters that exist at a point.
     pub fn existing(&self, point: &Point) -> Existing {
         self.rules.existing(&point.0)
     }
@@ -162,7 +167,7 @@ impl Space {
         point
     }
 
-    /// Whether a canonical point may run: its levels are in range and all constraints hold.
+    /// Returns true if a canonical point may run: its levels are in range and all constraints hold.
     pub fn admits(&self, point: &Point) -> bool {
         self.fits(point) && self.rules.hold(&point.0)
     }
@@ -213,8 +218,8 @@ impl Space {
         })
     }
 
-    /// The point of a parametrization. Errs, with the valid choices, on a missing, surplus, unknown
-    /// or invalid value or a broken constraint.
+    /// The point of a parametrization. Returns an error with the valid choices if a value is
+    /// missing, surplus, unknown or invalid, or if a constraint is broken.
     pub fn validate(&self, parametrization: &Parametrization) -> Result<Point, SpaceError> {
         self.point_of(&parametrization.0, |parameter| {
             Err(SpaceError::MissingValue {
@@ -249,8 +254,9 @@ impl Space {
         )
     }
 
-    /// A parametrization from some of its values; the others take their default if they exist.
-    /// Errs, with the valid choices, on an unknown name, a wrong value or a broken constraint.
+    /// A parametrization from some of its values; the other parameters, if they exist, get their
+    /// defaults. Returns an error with the valid choices if a name is unknown, a value is wrong, or
+    /// a constraint is broken.
     pub fn complete(
         &self,
         partial: &BTreeMap<String, Value>,
@@ -294,7 +300,8 @@ impl Space {
         }
     }
 
-    /// When a parameter exists, in words, with the conditions that its own depends on.
+    /// The condition under which a parameter exists, in words, with the conditions of the
+    /// parameters that it depends on.
     fn condition_of(&self, parameter: &Parameter) -> String {
         let conditions = std::iter::successors(parameter.when.as_ref(), |condition| {
             let on = |known: &&Parameter| known.name == condition.parameter;
@@ -305,7 +312,7 @@ impl Space {
     }
 
     /// The value that a text stands for: a number if the parameter can have it, otherwise a word.
-    /// Errs, with the valid choices, on an unknown name or value.
+    /// Returns an error with the valid choices if the name or the value is unknown.
     pub fn parse_value(&self, name: &str, text: &str) -> Result<Value, SpaceError> {
         let parameter = self
             .parameters
@@ -394,7 +401,7 @@ pub fn levels_of(parameter: &Parameter) -> u32 {
     u32::try_from(parameter.levels()).unwrap_or(u32::MAX).max(1)
 }
 
-/// Another of `levels` levels (at least 2), drawn uniformly.
+/// A level other than `level`, drawn uniformly from `levels` levels (at least 2).
 pub fn other_level(level: u32, levels: u32, rng: &mut ChaCha8Rng) -> u32 {
     let other = rng.random_range(0..levels - 1);
     if other < level { other } else { other + 1 }

@@ -32,7 +32,7 @@ pub fn categories(name: &str, count: u32) -> Parameter {
     }
 }
 
-/// Integer parameters `p00`, `p01`, ... of so many levels each.
+/// A space of integer parameters `p00`, `p01`, ... with these numbers of levels.
 pub fn grid(levels: &[u32]) -> Space {
     let parameters = levels
         .iter()
@@ -59,8 +59,8 @@ pub fn storage() -> Space {
     serde_json::from_str(json).unwrap()
 }
 
-/// A space of 20 parameters of 1000 levels with conditions, of whose grid the constraints leave less
-/// than one point in a billion.
+/// A space of 20 conditional parameters of 1000 levels each; its constraints leave less than one
+/// point in a billion of the grid.
 pub fn huge() -> Space {
     let mut parameters = grid(&[1000; 20]).parameters().to_vec();
     for place in 1..5 {
@@ -82,7 +82,7 @@ pub fn huge() -> Space {
     Space::constrained(parameters, constraints).unwrap()
 }
 
-/// Some space of 1 to 6 parameters, with conditions and constraints among them.
+/// A random space of 1 to 6 parameters, with conditions and constraints among them.
 pub fn any_constrained(seed: u64) -> Space {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut parameters: Vec<Parameter> = Vec::new();
@@ -142,7 +142,7 @@ pub fn any_constrained(seed: u64) -> Space {
                 },
             }
         };
-        // Left out: a constraint that the default breaks, or that compares words with numbers.
+        // Constraints that the default breaks, or that compare words with numbers, are left out.
         let mut constraints = space.constraints().to_vec();
         constraints.push(constraint);
         if let Ok(constrained) = Space::constrained(parameters.clone(), constraints) {

@@ -19,7 +19,7 @@ pub fn seconds(value: f64) -> String {
     format!("{text} s")
 }
 
-/// Names with commas between them, at most so many.
+/// At most `most` of the names, with commas between them, and the number of those left out.
 pub fn listed(names: &[impl AsRef<str>], most: usize) -> String {
     let (shown, others) = names.split_at(names.len().min(most));
     let shown = shown.iter().map(AsRef::as_ref).collect::<Vec<_>>();
@@ -59,7 +59,7 @@ pub(crate) fn different(
 const TABLE_BEGINS: &str = "<!-- The table is written by `make rules`. -->";
 const TABLE_ENDS: &str = "<!-- End of the table. -->";
 
-/// A page of Markdown with this table between its marks; none if it has no marks.
+/// The Markdown page with this table between its marks; none if the page has no marks.
 #[must_use]
 pub fn with_table(page: &str, table: &str) -> Option<String> {
     let (before, rest) = page.split_once(TABLE_BEGINS)?;

@@ -1,6 +1,6 @@
 //! Enums of plain words.
 
-/// A word that is no phase, role or method.
+/// The error for a word that is not one of an enum's, such as a phase, a role or a method.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is not a {what}: it must be one of {known}")]
 pub struct UnknownWord {

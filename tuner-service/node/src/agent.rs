@@ -1,10 +1,11 @@
-//! The agent that tunes inside a job: a process of its own, which every period reads what the I/O
-//! path did and moves levers as a policy says.
+//! The agent that tunes inside a job: a process of its own, which in every period reads what the
+//! I/O path did and moves levers by a policy.
 //!
-//! It opens all that it needs as root, then [confines](io_autotune_protocol::confine) itself: it is
-//! nobody, opens nothing more, and reaches no network. It moves nothing before the helper, which has
-//! saved the levers' values and this process's id by then, lets it go; if that helper dies before,
-//! the agent ends. Hooks end it, and put the levers back, whatever it did.
+//! It opens all files that it needs as root, then [confines](io_autotune_protocol::confine) itself:
+//! it runs as nobody, opens nothing more, and reaches no network. It moves nothing before the
+//! helper releases it, by which time the helper has saved the levers' values and this process's id.
+//! If the helper dies before, the agent ends. Hooks end it, and restore the levers, whatever it
+//! did.
 
 pub(crate) mod journal;
 mod lever;
@@ -36,29 +37,30 @@ use statistics::{Counters, Source, Sources};
 
 pub(crate) use lever::LeverFiles;
 
-/// What the agent and all its memory may have, in bytes.
+/// The memory limit of the agent's control group, in bytes.
 pub(crate) const MEMORY_MOST: u64 = 8 * 1024 * 1024;
-/// The share of a processor that it may use; and what it has used once it is ready.
+/// The share of a processor that the agent may use. The following is the processor time that it may
+/// have used once it is ready.
 const SHARE: f64 = 0.001;
 const BEGINNING: Duration = Duration::from_millis(20);
-/// What it says to its helper, and that to it.
+/// The lines with which the agent and its helper signal to each other.
 pub(crate) const READY: &str = "ready\n";
 pub(crate) const GO: &str = "go\n";
 
-/// All that the agent is told, a line on its standard input.
+/// The order for an agent, one line on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) policy: OnlinePolicy,
     pub(crate) period_ms: u64,
     pub(crate) levers: Vec<LeverFiles>,
     pub(crate) sources: Vec<Source>,
-    /// A file that it makes.
+    /// The file in which the agent writes its journal.
     pub(crate) journal: PathBuf,
-    /// Its control group, if the host has them.
+    /// The agent's control group, if the host has control groups.
     pub(crate) group: Option<PathBuf>,
 }
 
-/// Comes back with an error only, or when its helper has died before letting it go.
+/// Runs the agent. Returns only on an error, or if its helper died before releasing it.
 pub(crate) fn run() -> io::Result<()> {
     let (mut told, mut out) = (io::stdin().lock(), io::stdout().lock());
     let prepared = prepared(&mut told);
@@ -77,19 +79,19 @@ pub(crate) fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// With all that it needs open, and confined.
+/// Opens all files that the order names, then confines the process.
 fn prepared(told: &mut impl BufRead) -> io::Result<Agent> {
     let mut line = String::new();
     told.read_line(&mut line)?;
     let order: Order = serde_json::from_str(&line)?;
-    // Out of the prolog's processes, which Slurm and the plugin end.
+    // Leaves the session of the prolog, whose processes Slurm and the plugin end.
     setsid()?;
     if let Some(group) = &order.group {
         cgroup::enter(group)?;
     }
     limit();
     let agent = Agent::new(&order)?;
-    // Ended between two turns, if there is time: what it has written is then in the journal too.
+    // The signal is only let in between two turns, so that the last turn is in the journal, too.
     let mut held = SigSet::empty();
     held.add(Signal::SIGTERM);
     held.thread_block()?;
@@ -97,7 +99,8 @@ fn prepared(told: &mut impl BufRead) -> io::Result<Agent> {
     Ok(agent)
 }
 
-/// What it calls besides reading and writing: its files at a place, memory, and the time.
+/// The system calls that the agent makes besides reading and writing: its files at an offset,
+/// memory, and the time.
 const CALLS: [i64; 10] = [
     libc::SYS_pread64,
     libc::SYS_pwrite64,
@@ -108,11 +111,11 @@ const CALLS: [i64; 10] = [
     libc::SYS_madvise,
     libc::SYS_clock_gettime,
     libc::SYS_sched_yield,
-    // A Rust program's end.
+    // The calls at the end of a Rust program.
     libc::SYS_close,
 ];
 
-/// As many files as Lustre has targets; hardly any memory; no core.
+/// Sets the process's limits: as many files as Lustre has targets, hardly any memory, no core.
 fn limit() {
     let _ = getrlimit(Resource::RLIMIT_NOFILE)
         .and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
@@ -127,11 +130,11 @@ struct Agent {
     sources: Sources,
     policy: Box<dyn Policy>,
     journal: Journal,
-    /// What the last turn has read, and when.
+    /// The counters that the last turn has read, with the time.
     before: Option<(Counters, Instant)>,
-    /// What it has set.
+    /// The values that the agent has set.
     set: Vec<u64>,
-    /// Somebody else moves the levers too.
+    /// True if another process moves the levers too.
     is_over: bool,
 }
 
@@ -175,7 +178,7 @@ impl Agent {
         }
     }
 
-    /// Whether it has used less of a processor than it may.
+    /// Returns true if the agent has used less of a processor than it may.
     fn may_work(&self) -> bool {
         let used = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from);
         let most = BEGINNING + self.began.elapsed().mul_f64(SHARE);
@@ -232,7 +235,7 @@ impl Agent {
     }
 }
 
-/// Waits for a time, or for its end, by a signal that is let in only here.
+/// Waits for a time, or for the signal that ends the agent, which is let in only here.
 fn wait_until(due: Instant) {
     loop {
         let left = due.saturating_duration_since(Instant::now());

@@ -4,10 +4,11 @@ use io_autotune_protocol::{Applied, MARKS_VARIABLE, StartAnswer, Step, VariableS
 
 use crate::in_force;
 
-/// Variables that carry nothing of a parametrization.
+/// The helper's own variables, which carry nothing of a parametrization.
 const OURS: [&str; 2] = [in_force::VARIABLE, MARKS_VARIABLE];
 
-/// What was really applied, by the stamps. Without an answer the job ran as without us.
+/// The settings that were really applied, by the stamps. If the service gave no answer, the job ran
+/// as without the tuner.
 pub(crate) fn applied(
     answer: Option<&StartAnswer>,
     obstacle: Option<String>,
@@ -54,8 +55,9 @@ pub(crate) fn applied(
     }
 }
 
-/// What keeps a job whose burst buffer has directives from counting, if anything: the user's own
-/// stay, and unless it is told what became of them nobody knows which were in force.
+/// The reason why a job whose burst buffer has directives does not count, if there is one: the
+/// user's own directives stay, and unless their completion was reported it is not known which were
+/// in force.
 fn by_directives(answer: &StartAnswer) -> Option<Applied> {
     if answer.delivery.watch_directives.is_empty() {
         return None;
@@ -222,7 +224,8 @@ mod tests {
                 detail: "not allowed".into()
             }
         );
-        // Nor for the default, where the helper was killed before it could say what it had done.
+        // Nor does it count for the default if the helper was killed before it could record what it
+        // had done.
         let killed = applied(None, Some("killed".into()), &steps);
         assert!(matches!(killed, Applied::Incomplete { .. }));
     }

@@ -1,12 +1,12 @@
 //! A circuit breaker: one helper per node notices an outage, so that other jobs do not wait for it.
 //! An outage that took [`SLOW`] or longer to notice opens it; a refused connection costs no time.
-//! While it is open, nobody asks and reports wait in the spool. After [`MEMORY`] one helper asks;
-//! the first that reaches the service, the flush timer's included, closes it. An answer to a question
-//! older than the last failure does not.
+//! While it is open, no helper asks and reports wait in the spool. After [`MEMORY`] one helper
+//! asks. The first one that reaches the service, the flush timer's included, closes the breaker. An
+//! answer to a request older than the last failure does not.
 //!
-//! State: the file `.outage` in the run directory (no cluster name begins with a dot): the last
-//! failure and its time in CLOCK_BOOTTIME ns, which clock jumps do not move and a boot resets. It
-//! is not in the spool, whose disk may be full; without room in the run directory a helper asks
+//! The state is the file `.outage` in the run directory (no cluster name begins with a dot): the
+//! last failure and its time in CLOCK_BOOTTIME ns, which clock jumps do not move and a boot resets.
+//! It is not in the spool, whose disk may be full; if the run directory has no room, a helper asks
 //! nobody.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -22,7 +22,7 @@ use nix::time::{ClockId, clock_gettime};
 use crate::files::{check_directory, ensure_top_directory};
 use crate::output::say;
 
-/// A quicker failure costs jobs too little.
+/// The shortest failure that opens the breaker: a quicker one costs jobs too little.
 const SLOW: Duration = Duration::from_millis(200);
 
 const MEMORY: Duration = Duration::from_secs(15);
@@ -56,18 +56,19 @@ impl Breaker {
         self.path.exists()
     }
 
-    /// Lets a helper ask, `now` after boot. An unreadable breaker lets everyone ask.
+    /// Lets a helper ask, `now` being the time after boot. An unreadable breaker lets every helper
+    /// ask.
     pub(crate) fn admit(&self, now: Duration) -> Result<(), Open> {
         let Ok(mut file) = self.open(File::options().read(true).write(true)) else {
             return Ok(());
         };
-        // Whoever asks again holds the lock; the others do not wait.
+        // The helper that asks again holds the lock; the others do not wait.
         let busy = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         let text = read(&file).unwrap_or_default();
         let Some((failed, failure)) = parse(&text) else {
             return Ok(());
         };
-        // A time in the future is of another boot.
+        // A time in the future belongs to another boot.
         let Some(ago) = now.checked_sub(failed) else {
             return Ok(());
         };
@@ -81,7 +82,7 @@ impl Breaker {
         Ok(())
     }
 
-    /// Opens the file only where nobody else can have replaced it.
+    /// Opens the file only where no other user can have replaced it.
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
         if let Some(run_dir) = self.path.parent() {
             check_directory(run_dir).map_err(io::Error::other)?;
@@ -128,7 +129,7 @@ impl Breaker {
         }
     }
 
-    /// Closes the breaker, but not by an answer that was under way when another gave up.
+    /// Closes the breaker, unless the request was under way when another one gave up.
     fn answered(&self, asked: Duration) {
         let noticed = self.open(File::options().read(true)).and_then(read);
         let later = |text: String| parse(&text).is_some_and(|(failed, _)| failed > asked);
@@ -181,10 +182,11 @@ mod tests {
         let open = breaker.admit(NOW + 3 * SECOND).unwrap_err();
         assert_eq!(open.ago, 3 * SECOND);
         assert!(open.to_string().contains("no answer within 2 s"));
-        // One asks again; for the others it is as if it had failed again.
+        // One helper asks again; for the others it is as if the service had failed again.
         assert_eq!(breaker.admit(NOW + MEMORY), Ok(()));
         assert!(breaker.admit(NOW + MEMORY + SECOND).is_err());
-        // What was asked before the last failure says nothing of now; the one that asked again does.
+        // A request made before the last failure says nothing about the present; the one that asked
+        // again does.
         breaker.answered(NOW);
         assert!(breaker.admit(NOW + MEMORY + SECOND).is_err());
         breaker.answered(NOW + MEMORY);
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!(breaker.admit(NOW), Ok(()));
         breaker.failed(SECOND, NOW, "no answer");
 
-        // A directory that others can write is no place to remember anything in.
+        // A directory that others can write is no place for the file.
         fs::remove_file(&breaker.path).unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         breaker.failed(SECOND, NOW, "no answer");

@@ -1,8 +1,8 @@
-//! A control group around what a site's command starts for a job: whatever has become of those
-//! processes, stopped or traced by the job, they are killed together.
+//! A control group around the processes that a site's command starts for a job. They are killed
+//! together, even if the job has stopped or traces some of them.
 //!
-//! Version 2 is used where it is mounted, else version 1's freezer. The groups are at
-//! `io-autotune/` in its root, out of slurmd's: slurmd's end is not theirs.
+//! Version 2 is used where it is mounted, otherwise version 1's freezer. The groups are at
+//! `io-autotune/` in its root, outside of slurmd's, so that slurmd's end does not end them.
 
 use std::fs;
 use std::io;
@@ -17,12 +17,13 @@ use crate::files;
 
 const OURS: &str = "io-autotune";
 const KIND: &[u8] = b"cgroup";
-/// The processes of all of a command's children, of version 2 with the controller.
+/// The most processes of all children of a command, with version 2 and its controller.
 const PIDS_MOST: u32 = 4096;
-/// A killed process leaves its group a little later, of which version 1 tells nobody.
+/// The interval at which a group is looked at: a killed process leaves its group a little later,
+/// and version 1 gives no notice.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
-/// Where a group of this name is to be made; `None` on a host without control groups.
+/// The path of a group with this name; `None` on a host without control groups.
 pub(crate) fn place(name: &str) -> Option<PathBuf> {
     let mut groups = String::new();
     for line in files::mounts().ok()? {
@@ -52,7 +53,7 @@ fn root(mountinfo: &str) -> Option<PathBuf> {
     })
 }
 
-/// Makes a group with limits as far as the host has them.
+/// Makes a group, with the limits that the host supports.
 pub(crate) fn make(group: &Path, memory_most: u64) -> io::Result<()> {
     let ours = group.parent().ok_or(io::ErrorKind::InvalidInput)?;
     for directory in [ours, group] {
@@ -61,7 +62,7 @@ pub(crate) fn make(group: &Path, memory_most: u64) -> io::Result<()> {
             _ => {}
         }
     }
-    // Only controllers that the root hands down; there are none where version 1 has them.
+    // Only controllers that the root delegates. There are none if version 1 has them.
     for controller in ["+memory", "+pids"] {
         let _ = fs::write(ours.join("cgroup.subtree_control"), controller);
     }
@@ -82,8 +83,8 @@ pub(crate) fn enter(group: &Path) -> io::Result<()> {
     fs::write(group.join("cgroup.procs"), "0")
 }
 
-/// Kills all processes of a group and removes it; no group is no error. Errs if a process has not
-/// died within `limit`: it is in an uninterruptible call.
+/// Kills all processes of a group and removes it. A missing group is no error. Returns an error if
+/// a process has not died within `limit`, because it is in an uninterruptible call.
 pub(crate) fn end(group: &Path, limit: Duration) -> io::Result<()> {
     let until = Instant::now() + limit;
     loop {
@@ -91,8 +92,8 @@ pub(crate) fn end(group: &Path, limit: Duration) -> io::Result<()> {
             return Ok(());
         }
         let living = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-        // From Linux 5.14 on all at once, those that are being made too; before, one by one, until
-        // there is none.
+        // From Linux 5.14 on all processes are killed at once, including those that are being made;
+        // before, one by one, until there are none.
         if fs::write(group.join("cgroup.kill"), "1").is_err() {
             let pids = living.lines().filter_map(|pid| pid.parse().ok());
             for pid in pids.filter(|pid| *pid > 1) {
@@ -146,22 +147,23 @@ mod tests {
         assert!(!group.join("pids.max").exists(), "no such controller");
     }
 
-    /// As systemd 252 mounts version 2 alone (Debian 12); and of a host with both, as systemd's
-    /// hybrid mode has them.
+    /// The mounts of systemd 252 with version 2 alone (Debian 12), and of a host with both
+    /// versions, as in systemd's hybrid mode.
     const VERSION_2: &str = "24 29 0:22 / /proc rw,nosuid,nodev,noexec,relatime shared:13 - proc proc rw\n\
         29 24 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n\
         30 24 0:27 / /sys/fs/pstore rw,nosuid,nodev,noexec,relatime shared:10 - pstore pstore rw\n";
     const HYBRID: &str = "31 24 0:26 / /sys/fs/cgroup/unified rw,nosuid shared:9 - cgroup2 cgroup rw,nsdelegate\n\
         32 24 0:28 / /sys/fs/cgroup/freezer rw,nosuid shared:11 - cgroup cgroup rw,freezer\n";
 
-    /// What Slurm's cgroup/v2 makes, below the root: by job id, and by SLUID from 26.05 on (unless
-    /// CgroupJobIdPaths= in cgroup.conf says otherwise).
+    /// The groups that Slurm's cgroup/v2 makes, below the root: by job id, and by SLUID from 26.05
+    /// on (unless CgroupJobIdPaths= in cgroup.conf says otherwise).
     const SLURMS: [&str; 2] = [
         "system.slice/slurmstepd.scope/job_1234/step_batch/user/task_0",
         "system.slice/slurmstepd.scope/sBR1JB8J1YM400/step_extern/user/task_special",
     ];
 
-    /// The files of version 2 that are read and written here, as the kernel has them in each group.
+    /// Makes the files of version 2 that are read and written here, as the kernel has them in each
+    /// group.
     fn of_version_2(group: &Path, controllers: &str) {
         fs::create_dir_all(group).unwrap();
         for (name, text) in [
@@ -177,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Every file below a directory, with what is in it.
+    /// Every file below a directory, with its text.
     fn texts(directory: &Path) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         for entry in fs::read_dir(directory).unwrap() {
@@ -208,7 +210,7 @@ mod tests {
         let before = texts(&slurms);
         assert_eq!(before.len(), 14);
         let group = root.path().join("io-autotune/c.n1.1234.1");
-        // The kernel makes a group's files with it.
+        // The kernel makes the files of a group together with the group.
         of_version_2(group.parent().unwrap(), "cpuset cpu io memory pids");
         of_version_2(&group, "memory pids");
         make(&group, 1 << 30).unwrap();
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!(read("pids.max"), "4096");
         assert_eq!(read("cgroup.procs"), "0", "its own process");
         let handed_down = group.with_file_name("cgroup.subtree_control");
-        // The kernel adds up what it is told one by one; a file keeps the last.
+        // The kernel adds up what is written one by one; a file keeps the last.
         assert_eq!(fs::read_to_string(handed_down).unwrap(), "+pids");
         assert!(
             super::end(&group, Duration::ZERO).is_err(),
@@ -236,7 +238,7 @@ mod tests {
         let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
         let pid = sleeper.id().to_string();
         fs::write(group.join("cgroup.procs"), format!("{pid}\n")).unwrap();
-        // The kernel would kill it; what is recorded does nothing.
+        // The kernel would kill it; the recorded files do nothing.
         let error = super::end(&group, Duration::ZERO).unwrap_err().to_string();
         assert!(
             error.contains(&format!("processes {pid} do not die")),
@@ -247,7 +249,7 @@ mod tests {
             sleeper.try_wait().unwrap().is_none(),
             "it was killed by its number"
         );
-        // Where there is no such file the kernel refuses to make one.
+        // If there is no such file, the kernel refuses to make one.
         fs::remove_file(group.join("cgroup.kill")).unwrap();
         fs::create_dir(group.join("cgroup.kill")).unwrap();
         assert!(super::end(&group, Duration::ZERO).is_err());
@@ -265,7 +267,7 @@ mod tests {
         let name = format!("test.{}", std::process::id());
         let Some(group) = place(&name) else { return };
         if make(&group, 1 << 30).is_err() {
-            // Only root makes groups.
+            // Only root can make groups.
             return;
         }
         let script = "echo 0 > $0/cgroup.procs; setsid sleep 600 & kill -STOP $!; kill -STOP $$";
@@ -280,7 +282,7 @@ mod tests {
             assert!(Instant::now() < end, "{}", inside());
             thread::sleep(LOOK_AGAIN);
         }
-        // Its parent has to wait for it, or it stays in its group.
+        // Its parent has to wait for it; otherwise it stays in its group.
         let ended = thread::spawn(move || shell.wait());
         super::end(&group, Duration::from_secs(20)).unwrap();
         assert!(!ended.join().unwrap().unwrap().success());

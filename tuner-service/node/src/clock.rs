@@ -1,4 +1,4 @@
-//! A node's two clocks: stamps are of the monotonic one, and other nodes know only the time of day.
+//! A node's two clocks: stamps use the monotonic clock, and other nodes only share the time of day.
 
 use jiff::{SignedDuration, Timestamp};
 use nix::sys::time::TimeValLike;
@@ -8,12 +8,12 @@ use nix::time::{ClockId, clock_gettime};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     now: Timestamp,
-    /// Nanoseconds of CLOCK_MONOTONIC.
+    /// The monotonic clock, in nanoseconds.
     monotonic: u64,
 }
 
 impl Clocks {
-    /// As they are now; none if the monotonic one cannot be read.
+    /// Both clocks at present; none if the monotonic one cannot be read.
     pub(crate) fn now() -> Option<Self> {
         let monotonic = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
         Some(Self {
@@ -22,7 +22,7 @@ impl Clocks {
         })
     }
 
-    /// The time of day at an instant of the monotonic clock; none of one that is yet to come.
+    /// The time of day at an instant of the monotonic clock; none for an instant in the future.
     pub(crate) fn at(self, monotonic: u64) -> Option<Timestamp> {
         let ago = i64::try_from(self.monotonic.checked_sub(monotonic)?).ok()?;
         self.now.checked_sub(SignedDuration::from_nanos(ago)).ok()

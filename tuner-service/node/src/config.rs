@@ -1,4 +1,5 @@
-//! `node.toml`, beside `client.toml`: what root lets an accelerator change; without it, nothing.
+//! `node.toml`, which is beside `client.toml`: the changes that root allows accelerators to make.
+//! Without the file none are allowed.
 
 use std::fs;
 use std::io;
@@ -35,20 +36,20 @@ pub(crate) struct NodeConfig {
     pub(crate) commands: Vec<SiteCommand>,
 }
 
-/// Tuning inside the job.
+/// The settings of tuning inside the job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Online {
-    /// How often it decides, in milliseconds.
+    /// The period in milliseconds, in each of which the policy decides once.
     pub(crate) period_ms: u64,
-    /// Of levers of the kinds file and fuse: a file of root's that tells what the path does.
+    /// For levers of the kinds file and fuse: a file of root's with statistics of the path.
     pub(crate) statistics: Option<PathBuf>,
 }
 
 impl Default for Online {
     fn default() -> Self {
         Self {
-            // As published.
+            // The period of the published policy.
             period_ms: 10_000,
             statistics: None,
         }
@@ -60,21 +61,22 @@ impl Default for Online {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SiteCommand {
     pub(crate) name: String,
-    /// Program, by absolute path, and arguments; run before the job.
+    /// The program, by absolute path, and its arguments; run before the job.
     pub(crate) start: Vec<String>,
-    /// The same, run after the job and after a failed start.
+    /// The same for the program that is run after the job and after a failed start.
     pub(crate) stop: Vec<String>,
     #[serde(default)]
     pub(crate) run_as: RunAs,
-    /// Where a job's directory is made for a command that runs as the user; the spool unless set.
+    /// The directory below which a job's directory is made for a command that runs as the user; the
+    /// spool unless set.
     pub(crate) directory: Option<PathBuf>,
-    /// What a command that runs as the user may have of memory.
+    /// The most memory of a command that runs as the user, in MiB.
     #[serde(default = "SiteCommand::default_mib")]
     pub(crate) memory_mib: u64,
-    /// Milliseconds until the start is killed; the job then goes on without it.
+    /// Milliseconds after which the start is killed; the job then runs without it.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) start_ms: u64,
-    /// Milliseconds until the stop is killed; the timer tries again.
+    /// Milliseconds after which the stop is killed; the timer tries again.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) stop_ms: u64,
 }
@@ -82,7 +84,7 @@ pub(crate) struct SiteCommand {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunAs {
-    /// The job's user and group, without other groups.
+    /// The command runs as the job's user and group, without other groups.
     #[default]
     User,
     Root,
@@ -98,11 +100,12 @@ impl SiteCommand {
     }
 }
 
-/// When a job has the node to itself. Slurm tells the prolog only how many CPUs the job has.
+/// The conditions under which a job has the node to itself. Slurm only tells the prolog how many
+/// CPUs the job has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Exclusive {
-    /// The node's CPUs as in slurm.conf; by default those of this host.
+    /// The number of the node's CPUs as in slurm.conf; by default that of this host.
     pub(crate) cpus: Option<u32>,
     /// Partitions that give a CPU to one job only (not `OverSubscribe=FORCE` or `YES`); empty: all.
     pub(crate) partitions: Vec<String>,
@@ -113,10 +116,10 @@ pub(crate) struct Exclusive {
 pub(crate) struct Settings {
     /// The block devices whose queues may be changed: names in /sys/block.
     pub(crate) block_devices: Vec<String>,
-    /// The FUSE file systems whose settings may be changed: where they are mounted.
+    /// The mount points of the FUSE file systems whose settings may be changed.
     pub(crate) fuse_mounts: Vec<PathBuf>,
     pub(crate) lctl: PathBuf,
-    /// Other paths than the kernel's are for tests.
+    /// The kernel's directories. Tests use other paths.
     pub(crate) proc: PathBuf,
     pub(crate) proc_sys: PathBuf,
     pub(crate) sys: PathBuf,
@@ -142,7 +145,7 @@ impl Default for Settings {
 pub(crate) struct Allowed {
     pub(crate) kind: SettingKind,
     pub(crate) name: String,
-    /// Of a file: where it is. It is root's, in directories of root's.
+    /// The path of a setting of the kind file. The file must be root's, in directories of root's.
     pub(crate) path: Option<PathBuf>,
     pub(crate) min: Option<u64>,
     pub(crate) max: Option<u64>,
@@ -160,7 +163,7 @@ impl NodeConfig {
         Ok(Self::read(path)?.0)
     }
 
-    /// Adds what a file leaves in force, below a table `node`.
+    /// Adds the configuration in force with this file, below a table `node`.
     pub(crate) fn show(path: &Path, shown: &mut Shown) -> Result<(), NodeConfigError> {
         let (config, text) = Self::read(path)?;
         let file = File {
@@ -171,7 +174,7 @@ impl NodeConfig {
         Ok(shown.file("node", &config, file)?)
     }
 
-    /// The text is `None` where there is no file.
+    /// Reads the configuration and its text, which is `None` if there is no file.
     fn read(path: &Path) -> Result<(Self, Option<String>), NodeConfigError> {
         let unreadable = |source| NodeConfigError::Io {
             path: path.to_owned(),
@@ -197,7 +200,7 @@ impl NodeConfig {
         Ok((config, Some(text)))
     }
 
-    /// Why a setting may not have this value; `None` if it may.
+    /// The reason why a setting may not have this value; `None` if it may.
     pub(crate) fn objection(&self, setting: &DeliveredSetting) -> Option<String> {
         let Some(allowed) = self.allowed(setting.kind, &setting.name) else {
             return Some(not_allowed(setting.kind, &setting.name));
@@ -221,7 +224,7 @@ impl NodeConfig {
         all.find(|allowed| allowed.kind == kind && allowed.name == name)
     }
 
-    /// The range of a setting that may be moved while a job runs; or why it may not.
+    /// The range of a setting that may be moved while a job runs, or the reason why it may not.
     pub(crate) fn range(&self, lever: &OnlineLever) -> Result<Lever, String> {
         let OnlineLever { kind, name } = lever;
         let allowed = self
@@ -293,7 +296,7 @@ fn fewest_cpus(notation: &str) -> Option<u32> {
     counts.collect::<Option<Vec<u32>>>()?.into_iter().min()
 }
 
-/// The host's online CPUs, whatever this process's affinity.
+/// The number of the host's online CPUs, whatever this process's affinity is.
 fn host_cpus() -> Option<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     let mut count = 0;
@@ -395,7 +398,7 @@ mod tests {
             ("vm.dirty_ratio", "20"),
             ("kernel.core_pattern", "|/bin/x"),
             ("vm.swappiness", "10"),
-            // Allowed for a block device's queue, and not as a sysctl.
+            // It is allowed for a block device's queue, but not as a sysctl.
             ("scheduler", "none"),
         ] {
             assert!(

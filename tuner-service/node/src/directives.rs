@@ -1,9 +1,9 @@
-//! On slurmctld's host, as SlurmUser, before a job's prologs: completes the directives of its burst
-//! buffer, for the site's `burst_buffer.lua`.
+//! On slurmctld's host, as SlurmUser, before a job's prologs: completes the directives of the job's
+//! burst buffer, for the site's `burst_buffer.lua`.
 //!
-//! The job's script and environment are its user's: they are read as bytes, up to a limit, and
-//! nothing of them is run or becomes a part of a path. What Slurm knows of the job is asked of
-//! squeue, whose chosen columns hold no user's text.
+//! The job's script and environment belong to its user: they are read as bytes, up to a limit, and
+//! nothing of them is run or becomes a part of a path. Slurm's data about the job come from squeue,
+//! with columns that contain no text of a user.
 
 mod job;
 mod kept;
@@ -117,7 +117,7 @@ async fn complete(arguments: &Complete, deadline: Deadline) -> ExitCode {
     });
     let script = match (kept.script(), &wanted) {
         (Ok(script), _) => script,
-        // Why it was not looked for elsewhere says more.
+        // The error of the other lookup says more.
         (Err(_), Err(error)) => return failed(arguments.job_id, error),
         (Err(error), Ok(_)) => return failed(arguments.job_id, &error),
     };
@@ -153,13 +153,13 @@ fn failed(job_id: u32, error: &DirectivesError) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A run that was asked about.
+/// A run, with the service's answer.
 struct Asked {
     job: Job,
     answer: StartAnswer,
 }
 
-/// What is added to the directives, and what the user had written.
+/// The words that are added to the directives, and the names that the user had written.
 #[derive(Debug, PartialEq)]
 struct Completion {
     added: Vec<String>,
@@ -167,7 +167,7 @@ struct Completion {
 }
 
 impl Asked {
-    /// What [`Delivered::run`] takes.
+    /// The text that [`Delivered::run`] takes.
     fn run(&self) -> String {
         let Job {
             cluster,
@@ -205,21 +205,21 @@ impl Asked {
     }
 }
 
-/// A job that is to be tuned, and what was asked for it.
+/// A job that is to be tuned, with its request.
 #[derive(Debug)]
 struct Wanted {
     job: Job,
     request: Request,
 }
 
-/// Where the job's script is, and whether it is to be tuned. `None`: nobody asked for that, or it
-/// is a later component, whose run is the first one's.
+/// The files of a script's job, and the job if it is to be tuned. `None` if nobody asked for that, or
+/// if it is a later component, whose run is the first component's.
 fn look_up(
     script: &Path,
     ask: impl FnOnce() -> Result<Option<Listed>, JobError>,
 ) -> (Kept, Result<Option<Wanted>, DirectivesError>) {
     let own = Kept::by_script(script);
-    // Most jobs are not tuned: they cost no question.
+    // Most jobs are not tuned, and cost no query of squeue.
     let request = own.request();
     if own.has_environment() && !matches!(request, Ok(Some(_))) {
         return (own, request.map(|_| None));
@@ -281,8 +281,8 @@ async fn deliver(
     Ok(client.call(call, deadline.left()).await?)
 }
 
-/// Shows what became of the directives, and then the lines, at once: half of them are not used.
-/// The last line tells who reads that nothing is missing.
+/// Prints the result of the completion and then the lines, all at once, because a part of the lines
+/// must not be used. The last line tells the reader that nothing is missing.
 fn show_completed(became: impl IntoIterator<Item = String>, lines: &[String]) -> ExitCode {
     let lines = lines.iter().map(|line| format!("line {line}"));
     let all = became.into_iter().chain(lines).chain(["end".to_owned()]);
@@ -371,7 +371,8 @@ mod tests {
             );
         }
     }
-    /// Slurm from 24.11 on names a task's script, and has made neither that nor its directory.
+    /// From Slurm 24.11 on slurmctld names a task's script, but has made neither the file nor its
+    /// directory.
     #[test]
     fn a_task_of_an_array_has_its_arrays_script_and_request() {
         let state = tempfile::tempdir().unwrap();
@@ -392,18 +393,18 @@ mod tests {
         let request = wanted.unwrap().unwrap().request;
         assert_eq!(request.app.as_deref(), Some("ocean"));
 
-        // A script that something else has left there is not the task's.
+        // A script that another program has left there is not the task's.
         std::fs::create_dir_all(of(7).parent().unwrap()).unwrap();
         std::fs::write(of(7), "#!/bin/bash\nexit 0\n").unwrap();
         let (kept, _) = look_up(&of(7), listed(Some(5)));
         assert_eq!(kept.script().unwrap(), b"#BB of the array\n");
 
-        // salloc's: a script of its own and no environment.
+        // A job of salloc's has a script of its own and no environment.
         let (kept, wanted) = look_up(&of(7), listed(None));
         assert_eq!(kept.script().unwrap(), b"#!/bin/bash\nexit 0\n");
         assert!(wanted.unwrap().is_none());
 
-        // The array's own job costs no question where nobody asked for it to be tuned.
+        // The array's own job costs no query if nobody asked for it to be tuned.
         std::fs::write(of(5).with_file_name("environment"), b"\x01\0\0\0A=1\0").unwrap();
         let (_, wanted) = look_up(&of(5), || unreachable!("nobody asked"));
         assert!(wanted.unwrap().is_none());

@@ -1,6 +1,7 @@
-//! The job's directory, `RUN/CLUSTER/NODE/JOBID`: the helper's files and the plugin's stamps.
-//! Directories are root's, mode 0711: a job opens the files it is told of and cannot list. Files
-//! are written under a temporary name and renamed, so that readers never see half of one.
+//! The job's directory, `RUN/CLUSTER/NODE/JOBID`, with the helper's files and the plugin's stamps.
+//! Directories are root's, mode 0711: a job can open the files whose names it is given, but cannot
+//! list the directory. Files are written under a temporary name and renamed, so that readers never
+//! see half of one.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,7 +24,8 @@ use crate::written::Left;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StartRecord {
-    /// In a requeued launch's epilog Slurm already gives the next launch's restart count.
+    /// The job, as the prolog saw it. In a requeued launch's epilog Slurm already gives the next
+    /// launch's restart count.
     pub(crate) job: Job,
     /// The user's request, for launches without an epilog.
     #[serde(default)]
@@ -31,17 +33,18 @@ pub(crate) struct StartRecord {
     pub(crate) prolog_at: Option<Timestamp>,
     pub(crate) answer: Option<StartAnswer>,
     pub(crate) failure: Option<String>,
-    /// No answer has yet told this node which of the user's variables to watch.
+    /// True if no answer has yet told this node which of the user's variables to watch.
     #[serde(default)]
     pub(crate) unwatched: bool,
     pub(crate) limit_seconds: Option<u64>,
     pub(crate) settings: Option<Outcome>,
-    /// The epilog is run by a step of the job's (`PrologFlags=RunInJob`).
+    /// True if a step of the job runs the epilog (`PrologFlags=RunInJob`).
     #[serde(default)]
     pub(crate) in_job: bool,
-    /// [What programs had moved on Lustre](crate::settings::moved_on_lustre) before the job.
+    /// [The bytes that programs had moved on Lustre](crate::settings::moved_on_lustre) before the
+    /// job.
     pub(crate) moved_on_lustre: Option<f64>,
-    /// The prolog's helper came to its end: what it changed is what this record says.
+    /// True if the prolog's helper ran to its end: its changes are then all in this record.
     #[serde(default)]
     pub(crate) is_complete: bool,
 }
@@ -63,8 +66,9 @@ impl StartRecord {
         }
     }
 
-    /// Whether this is surely another launch than that one. Slurm's own id tells from 25.11 on, before
-    /// that the restart count, which an epilog may have of the next launch.
+    /// Returns true if this launch is surely another one than that of `other`. Slurm's own id tells
+    /// it from 25.11 on; before that the restart count does, which an epilog may have of the next
+    /// launch.
     pub(crate) fn is_of_another_launch(&self, other: &Job) -> bool {
         match (&self.job.sluid, &other.sluid) {
             (Some(own), Some(other)) => own != other,
@@ -73,11 +77,11 @@ impl StartRecord {
     }
 }
 
-/// What became of a launch's settings, written before they are put back: whoever reports the launch
-/// after that finds nothing of them in the kernel.
+/// The record that a launch's settings were put back, which is written before that is done: whoever
+/// reports the launch afterwards finds nothing of them in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PutBack {
-    /// Why the launch did not have its settings until its end, if it did not.
+    /// The reason why the launch did not have its settings until its end, if it did not.
     pub(crate) changed: Option<String>,
 }
 
@@ -85,7 +89,7 @@ pub(crate) struct PutBack {
 pub(crate) struct JobEnvironment {
     pub(crate) set: Vec<(String, String)>,
     pub(crate) watch: Vec<String>,
-    /// A line for the job's output, which asked for it.
+    /// A line for the output of a job that asked for it.
     pub(crate) tell: Option<String>,
 }
 
@@ -105,14 +109,14 @@ impl JobEnvironment {
     }
 }
 
-/// The most stamps, and bytes of them, that a report is made of: as JSON half of what the service
-/// takes, and what a spool can hold of many jobs.
+/// The most stamps of a report. The following is the most bytes of them: as JSON half of what the
+/// service accepts, and what a spool can hold of many jobs.
 const STAMPS_MOST: usize = 20_000;
 const STAMPS_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
-    /// By file name. An unreadable one does not hide the others.
+    /// The texts of the stamps by file name. An unreadable one does not hide the others.
     pub(crate) texts: Vec<(String, io::Result<String>)>,
     pub(crate) left_out: usize,
 }
@@ -120,11 +124,12 @@ pub(crate) struct Stamps {
 #[derive(Debug)]
 pub(crate) struct JobDirectory {
     path: PathBuf,
-    /// What was found at the path. While it is held, nothing else can be taken for it.
+    /// The directory that was found at the path. While it is held open, nothing else can be taken
+    /// for it.
     found: Option<File>,
 }
 
-/// Our own files in a job's directory, whose names an accelerator's file cannot have.
+/// The helper's own files in a job's directory. Accelerators' files cannot have these names.
 pub(crate) const OURS: [&str; 6] = [
     "job.env",
     JobDirectory::START_RECORD,
@@ -143,7 +148,7 @@ impl JobDirectory {
     const REPORT: &str = "report.json";
     const TAKEN: &str = ".over";
     const DONE: &str = ".done";
-    /// Launches of a job whose reports are still to be made, at most.
+    /// The most launches of a job whose reports are still to be made.
     const TAKEN_MOST: u32 = 1000;
 
     fn path_of(run_dir: &Path, job: &Job) -> PathBuf {
@@ -164,8 +169,8 @@ impl JobDirectory {
         Self::held(path)
     }
 
-    /// Moves an earlier launch's directory out of the way of the next one: nothing has been reported of
-    /// it, or it would be gone. What is no launch's is removed.
+    /// Moves an earlier launch's directory out of the way of the next one: it has not been
+    /// reported, or it would be gone. A path that is not a launch's directory is removed.
     fn make_way(path: &Path) -> Result<(), DirectoryError> {
         if check_directory(path).is_ok() {
             let earlier = Self::held(path.to_owned())?;
@@ -202,7 +207,7 @@ impl JobDirectory {
         }
     }
 
-    /// The directory of a node's job, of which no more is known.
+    /// The directory of a job on a node, of which nothing more is known.
     pub(crate) fn of_node(
         run_dir: &Path,
         (cluster, node): (&str, &str),
@@ -231,7 +236,8 @@ impl JobDirectory {
         fs::symlink_metadata(&self.path)?.modified()
     }
 
-    /// Renames it away from its job; `None`, undone, if the job was launched again since `start`.
+    /// Renames the directory away from its job; `None`, without a change, if the job was launched
+    /// again since `start`.
     pub(crate) fn take(self, start: &StartRecord) -> Result<Option<Self>, DirectoryError> {
         if self.is_taken() {
             return Ok(Some(self));
@@ -244,7 +250,7 @@ impl JobDirectory {
         Ok(None)
     }
 
-    /// Renames it to a name that no other launch's has: `JOBID.over`, `JOBID.2.over` and so on.
+    /// Renames it to a name that no other launch has: `JOBID.over`, `JOBID.2.over` and so on.
     fn moved(&self, end: &str) -> Result<Self, DirectoryError> {
         let mut number = 1;
         loop {
@@ -253,7 +259,7 @@ impl JobDirectory {
                 _ => format!(".{number}{end}"),
             });
             match fs::rename(&self.path, &path) {
-                // Where there is one with something in it.
+                // There is one, and it is not empty.
                 Err(error) if is_in_the_way(&error) && number < Self::TAKEN_MOST => number += 1,
                 Err(error) => return Err(at(&self.path)(error)),
                 Ok(()) => return Ok(Self { path, found: None }),
@@ -261,7 +267,8 @@ impl JobDirectory {
         }
     }
 
-    /// The launch that has the job's directory while this one's is taken: `None` if there is none.
+    /// The directory of the launch that came after this one, which has the job's path: `None` if
+    /// there is none.
     pub(crate) fn successor(&self) -> Option<Self> {
         let job_id = self.job_id()?.to_string();
         let path = self.path.with_file_name(job_id);
@@ -295,8 +302,8 @@ impl JobDirectory {
         files::mark_unread(&path).map_err(at(&path))
     }
 
-    /// Whether somebody has read a file [written for the job](Self::write_for_job); none if its file
-    /// system keeps no such account.
+    /// Returns true if somebody has read a file [written for the job](Self::write_for_job); none if
+    /// its file system does not record that.
     pub(crate) fn was_read(&self, name: &str) -> io::Result<Option<bool>> {
         files::was_read(&self.file(name))
     }
@@ -329,13 +336,14 @@ impl JobDirectory {
         serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
     }
 
-    /// What became of the launch's settings, if they have been put back.
+    /// The record that the launch's settings were put back, if they were.
     pub(crate) fn put_back(&self) -> Option<PutBack> {
         let text = read_own(&self.file(Self::PUT_BACK)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// Writes down what became of the launch's settings. Who was first has seen them in force.
+    /// Records that the launch's settings were put back. Only the first record counts, because its
+    /// writer has seen them in force.
     pub(crate) fn note_put_back(&self, changed: Option<&str>) -> Result<(), DirectoryError> {
         let path = self.file(Self::PUT_BACK);
         if self.put_back().is_some() {
@@ -351,13 +359,14 @@ impl JobDirectory {
         replace(&path, &text, 0o400, None)
     }
 
-    /// Keeps what the job has written, whose place the next launch is about to take.
+    /// Keeps the files that the job has written, because the next launch is about to take their
+    /// place.
     pub(crate) fn keep_left(&self, left: &Left) -> Result<(), DirectoryError> {
         replace(&self.file(Self::VALUES), &left.values, 0o400, None)?;
         replace(&self.file(Self::MARKS), &left.marks, 0o400, None)
     }
 
-    /// What the job has written, if it is [kept here](Self::keep_left).
+    /// The files that the job has written, if they are [kept here](Self::keep_left).
     pub(crate) fn left(&self) -> Option<Left> {
         let of = |name| files::read_own_bytes(&self.file(name)).ok();
         Some(Left {
@@ -372,12 +381,12 @@ impl JobDirectory {
         serde_json::from_str(&text).ok()
     }
 
-    /// Reads a small file of ours.
+    /// Reads a small file of the helper's own.
     pub(crate) fn read(&self, name: &str) -> io::Result<String> {
         read_own(&self.file(name))
     }
 
-    /// The stamps, as far as a report has room for them. A job makes as many as it likes.
+    /// The stamps, as many as a report has room for. A job can make as many as it likes.
     pub(crate) fn stamps(&self) -> Result<Stamps, DirectoryError> {
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(&self.path).map_err(at(&self.path))? {
@@ -401,8 +410,9 @@ impl JobDirectory {
         Ok(stamps)
     }
 
-    /// Renames before removing: a half-removed directory must not be taken for a launch, whose
-    /// report would replace the complete one. Another launch's, which has come to its place, stays.
+    /// Removes the directory. It is renamed first, because a half-removed directory must not be
+    /// taken for a launch, whose report would replace the complete one. A directory of another
+    /// launch that has taken its place stays.
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
         let done = self.named(Self::DONE);
         remove_all(&done)?;
@@ -415,7 +425,7 @@ impl JobDirectory {
         }
     }
 
-    /// Whether what is at a path is what was found.
+    /// Returns true if the directory at a path is the one that was found.
     fn is_at(&self, path: &Path) -> bool {
         let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
         self.found.as_ref().is_none_or(|found| {
@@ -425,7 +435,8 @@ impl JobDirectory {
     }
 }
 
-/// Whether a directory cannot be renamed to another's name because there is something in that.
+/// Returns true if a directory cannot be renamed because a directory with that name exists and is
+/// not empty.
 fn is_in_the_way(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
     matches!(error.kind(), AlreadyExists | DirectoryNotEmpty)
@@ -463,7 +474,7 @@ fn below_nodes(run_dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the launches that have a directory are called in the spool.
+/// The spool's names of the launches that have a directory.
 pub(crate) fn names_on_nodes(run_dir: &Path) -> BTreeSet<String> {
     let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
     let on_node = |path: PathBuf| {
@@ -484,7 +495,8 @@ pub(crate) fn names_on_nodes(run_dir: &Path) -> BTreeSet<String> {
 pub(crate) fn unreported(run_dir: &Path) -> Vec<JobDirectory> {
     let directories = below_nodes(run_dir).into_iter();
     directories
-        // As it is found now: another launch's may come to its place while this one is reported.
+        // Each is held as it is found now, because another launch's may take its place while it is
+        // reported.
         .filter_map(|path| JobDirectory::held(path).ok())
         .filter(|directory| directory.job_id().is_some() && directory.check().is_ok())
         .collect()
@@ -645,7 +657,7 @@ mod tests {
                 "{mode:o}: {made:?}"
             );
         }
-        // Nor is what was laid out before somebody opened it.
+        // Nor are files that were laid out before somebody opened the directory to others.
         let cluster = run_dir.join("c");
         fs::set_permissions(&cluster, Permissions::from_mode(0o777)).unwrap();
         assert!(JobDirectory::open(&run_dir, &job()).is_err());

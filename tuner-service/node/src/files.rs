@@ -36,14 +36,15 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
     move |source| DirectoryError::Io { path, source }
 }
 
-/// Reads a small file of ours; follows no link and does not block on a FIFO. `InvalidData` if it
-/// can never be read: not UTF-8, too long, or writable by others.
+/// Reads a small file of the helper's own. It follows no link and does not block on a FIFO. The
+/// error is `InvalidData` if the file can never be read: not UTF-8, too long, or writable by
+/// others.
 pub(crate) fn read_own(path: &Path) -> io::Result<String> {
     let bytes = read_own_bytes(path)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// The same, of what need not be UTF-8.
+/// The same for a file that need not be UTF-8.
 pub(crate) fn read_own_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let opened = OpenOptions::new()
@@ -72,12 +73,12 @@ pub(crate) fn read_own_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Finds what is at a path, itself if it is a link, and opens nothing.
+/// Finds the file at a path without opening it; a link is itself found, not followed.
 pub(crate) fn find(path: &Path) -> io::Result<File> {
     found(path, 0)
 }
 
-/// The same; errs if it is no directory.
+/// The same for a directory. Returns an error if it is something else.
 pub(crate) fn find_directory(path: &Path) -> io::Result<File> {
     found(path, libc::O_DIRECTORY)
 }
@@ -89,14 +90,14 @@ fn found(path: &Path, more: i32) -> io::Result<File> {
         .open(path)
 }
 
-/// The way to what was found, whatever has come to its place since. It is this process's alone, and
-/// so no way for a user.
+/// A path to a file that was found, whatever has taken its place since. It is valid for this
+/// process only, and so of no use to a user.
 pub(crate) fn way_to(found: &File) -> PathBuf {
     format!("/proc/self/fd/{}", found.as_raw_fd()).into()
 }
 
-/// Opens for reading a file of a user's that was [found](find), without ever waiting for that user:
-/// neither a FIFO's other end nor the holder of a lease (fcntl(2), "Leases") is waited for.
+/// Opens for reading a user's file that was [found](find), without ever waiting for that user:
+/// neither for the other end of a FIFO nor for the holder of a lease (fcntl(2), "Leases").
 pub(crate) fn open_anothers(found: &File, uid: u32) -> io::Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -118,20 +119,20 @@ pub(crate) fn open_anothers(found: &File, uid: u32) -> io::Result<File> {
     }
 }
 
-/// Reads a file of the kernel's.
+/// Reads a file of the kernel's, up to a limit.
 pub(crate) fn read_limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LIMIT).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The lines of `/proc/self/mountinfo`, one after the other. They are bytes: a user's mount may
-/// have any name of any length, which must not hide the others.
+/// The lines of `/proc/self/mountinfo`, one after the other. They are bytes, because a user's mount
+/// may have any name of any length, which must not hide the others.
 pub(crate) fn mounts() -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
     Ok(BufReader::new(File::open("/proc/self/mountinfo")?).split(b'\n'))
 }
 
-/// A file that is ours, and in whose place nobody else can put another.
+/// Checks that a file is root's, and that nobody else can replace it.
 pub(crate) fn check_owned(path: &Path) -> Result<(), DirectoryError> {
     check_above(path)?;
     let metadata = fs::symlink_metadata(path).map_err(at(path))?;
@@ -143,13 +144,14 @@ pub(crate) fn check_owned(path: &Path) -> Result<(), DirectoryError> {
     Err(at(path)(io::Error::other(why)))
 }
 
-/// Makes or checks the topmost of our directories; nobody may be able to replace it.
+/// Makes or checks the topmost of the helper's directories, which nobody else may be able to
+/// replace.
 pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
     check_above(path)?;
     ensure_directory(path)
 }
 
-/// Nobody may be able to replace what is at a path, by a directory above.
+/// Checks that nobody else can replace the file at a path through a directory above it.
 fn check_above(path: &Path) -> Result<(), DirectoryError> {
     let parent = path
         .parent()
@@ -159,7 +161,7 @@ fn check_above(path: &Path) -> Result<(), DirectoryError> {
     for directory in above.ancestors() {
         let metadata = fs::symlink_metadata(directory).map_err(at(directory))?;
         let is_ours = [0, uid].contains(&metadata.uid());
-        // In a sticky directory nobody can rename another's files.
+        // In a sticky directory nobody can rename another user's files.
         let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
         if !is_ours || is_open {
             return Err(DirectoryError::Above {
@@ -180,7 +182,8 @@ pub(crate) fn ensure_directory(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Root works only in directories that no user can have prepared.
+/// Checks that a directory is root's own. Root works only in directories that no user can have
+/// prepared.
 pub(crate) fn check_directory(path: &Path) -> Result<(), DirectoryError> {
     let metadata = fs::symlink_metadata(path).map_err(at(path))?;
     let uid = effective_uid().map_err(at(path))?;
@@ -229,15 +232,15 @@ pub(crate) fn replace(
     })
 }
 
-/// Sets the time of the last access to the epoch's: only a read moves it from there, whatever the
+/// Sets the time of the last access to the epoch's: then only a read changes it, whatever the
 /// mount's `relatime` and steps of the clock.
 pub(crate) fn mark_unread(path: &Path) -> io::Result<()> {
     let times = FileTimes::new().set_accessed(SystemTime::UNIX_EPOCH);
-    // To open it does not move it.
+    // Opening the file does not change it.
     File::open(path)?.set_times(times)
 }
 
-/// Whether a file was read since it was [marked](mark_unread); none where reads leave no trace
+/// Returns true if a file was read since it was [marked](mark_unread); none if reads leave no trace
 /// (`noatime`).
 pub(crate) fn was_read(path: &Path) -> io::Result<Option<bool>> {
     if statvfs(path)?.flags().contains(FsFlags::ST_NOATIME) {
@@ -247,7 +250,8 @@ pub(crate) fn was_read(path: &Path) -> io::Result<Option<bool>> {
     Ok(Some((metadata.atime(), metadata.atime_nsec()) != (0, 0)))
 }
 
-/// Whether a line of `job.env` can hold it (`job_env.c`): printable ASCII, with room for the name.
+/// Returns true if a value fits into a line of `job.env` (`job_env.c`): printable ASCII, with room
+/// for the name.
 pub(crate) fn is_one_line(value: &str) -> bool {
     value.len() <= 3900 && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
@@ -282,7 +286,7 @@ mod tests {
         let fifo = directory.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(open_anothers(&find(&fifo).unwrap(), uid).is_err(), "a FIFO");
-        // By a write lease the kernel lets an open wait for lease-break-time, 45 s.
+        // With a write lease the kernel makes an open wait for lease-break-time, 45 s.
         let lease = Lease::of(&file);
         let error = open_anothers(&find(&file).unwrap(), uid).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);

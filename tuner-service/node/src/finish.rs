@@ -1,5 +1,5 @@
-//! The epilog, as root: reports how the job went and removes its files. The timer: delivers the
-//! rest.
+//! The epilog, as root: reports how the job ran and removes its files. The timer delivers the
+//! reports that are left.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use crate::service_arguments::ServiceArguments;
 use crate::spool::{Delivery, Spool};
 use crate::{overdue, restore, settings, written};
 
-/// How long an epilog, for which a job waits, starts deliveries of others' reports.
+/// The time for which an epilog, for which a job waits, starts deliveries of other jobs' reports.
 const FOR_OTHERS: Duration = Duration::from_millis(100);
 
 pub(crate) async fn finish(
@@ -31,7 +31,8 @@ pub(crate) async fn finish(
 ) -> Result<(), ReportError> {
     let config = service.node_config();
     let node_job = job::read(|name| std::env::var(name).ok());
-    // Before the directory, so that a launch that comes meanwhile has another place.
+    // Found before the directory is touched, because a launch that comes meanwhile has another
+    // place.
     let place = node_job
         .as_ref()
         .ok()
@@ -49,7 +50,7 @@ pub(crate) async fn finish(
         let config = config.as_ref().unwrap_or(&unset);
         changed = restore::changed_meanwhile(&node_job.job, directory, places, config);
     }
-    // Before anything that can fail.
+    // Done before anything that can fail.
     restore::put_back(&config, places);
     let node_job = node_job?;
     let client = service.node_client();
@@ -88,9 +89,9 @@ pub(crate) async fn finish(
     Ok(())
 }
 
-/// Whether a directory is another launch's, as far as Slurm's ids tell: this epilog comes late, or the
-/// helper of its prolog was killed. What is in it, what is read back, and the settings that are in
-/// force are for the other's epilog, or the timer.
+/// Returns true if a directory belongs to another launch, by Slurm's ids: this epilog comes late,
+/// or the helper of its prolog was killed. The directory, the files to be read back, and the
+/// settings in force are then left to the other launch's epilog, or to the timer.
 fn is_anothers(directory: &JobDirectory, job: &Job) -> bool {
     let start = directory.read_start().ok();
     let laid_out_for = start.and_then(|start| start.job.sluid);
@@ -107,15 +108,16 @@ fn is_anothers(directory: &JobDirectory, job: &Job) -> bool {
     is_anothers
 }
 
-/// Whether this node reports a launch whose start it does not know: the first node of a first
-/// launch. With a restart count nobody knows whose end it is: in a requeued launch's epilog Slurm
-/// already gives the next launch's count, and slurmd may rerun that epilog when the directory is
-/// gone. The report would be of a launch still to come.
+/// Returns true if this node reports a launch whose start it does not know: the first node of a
+/// first launch. With a restart count it would not be known whose end it is, because in a requeued
+/// launch's epilog Slurm already gives the next launch's count, and slurmd may run that epilog
+/// again after the directory has gone. The report would then be taken for that of a launch still to
+/// come.
 fn speaks_without_start(node_job: &NodeJob) -> bool {
     node_job.is_first_node && node_job.job.restart_count == 0
 }
 
-/// Sends one report; `false` during an outage, when no other can be delivered either.
+/// Sends one report. Returns `false` during an outage, when no other can be delivered either.
 async fn delivered(
     spool: &Spool,
     client: &Client,
@@ -139,7 +141,7 @@ async fn delivered(
     }
 }
 
-/// Delivers what waits until the deadline or an outage; starts no delivery after `until`.
+/// Delivers waiting reports until the deadline or an outage. Starts no delivery after `until`.
 async fn deliver_waiting(
     spool: &Spool,
     (client, breaker): (&Client, &Breaker),
@@ -171,7 +173,7 @@ async fn tend(
     let all_the_time = deadline.end;
     deliver_waiting(spool, (client, breaker), deadline, all_the_time).await;
     if breaker.is_there() || route.is_there() {
-        // What nodes' door answers too: of no run.
+        // A request that the address for nodes answers too, about no run.
         let none = OverRequest { runs: Vec::new() };
         let call = Call::post("/v1/runs/over", &none);
         let asked = since_boot();
@@ -196,7 +198,7 @@ pub(crate) async fn flush(
         Err(error) => return console::ended(Err(error)),
     };
     let spool = Spool::of(places);
-    // What waits in memory is delivered all the same.
+    // Reports that wait in memory are delivered in any case.
     let usable = spool.usable();
     if let Err(error) = &usable {
         say(&error.to_string());

@@ -1,7 +1,7 @@
-//! Under `PrologFlags=RunInJob`, in which slurmd runs no plugin's prolog and epilog: what Slurm's
-//! Prolog= and Epilog= run instead (`deploy/slurm/run-in-job`). As the plugin does elsewhere
-//! (`job_hooks.c`), it runs the helper with a deadline and listed variables, and waits for neither
-//! one that does not die nor a program of the site's that holds its output open.
+//! The hook for `PrologFlags=RunInJob`, with which slurmd runs no plugin's prolog and epilog:
+//! Slurm's Prolog= and Epilog= run it instead (`deploy/slurm/run-in-job`). Like the plugin
+//! elsewhere (`job_hooks.c`), it runs the helper with a deadline and listed variables. It waits
+//! neither for a helper that does not die nor for a site's program that holds its output open.
 
 use std::env;
 use std::io::{self, Read};
@@ -20,7 +20,8 @@ use crate::output::say;
 use crate::places::Places;
 use crate::service_arguments::ServiceArguments;
 
-/// What the helper is told of the job. Not how it ended: here Slurm calls every end 0:0.
+/// The variables of the job that are passed to the helper. How the job ended is left out, because
+/// here Slurm calls every end 0:0.
 const TOLD: &[&str] = &[
     REQUEST,
     "SLURM_CLUSTER_NAME",
@@ -44,11 +45,11 @@ const TOLD: &[&str] = &[
 const REQUEST: &str = "SPANK_IO_AUTOTUNE";
 const CONTEXT: &str = "SLURM_SCRIPT_CONTEXT";
 
-/// The helper keeps its deadline itself; this is the margin before it is killed.
+/// The margin after which the helper is killed. It keeps its deadline by itself.
 const KILL_AFTER: Duration = Duration::from_millis(100);
-/// A killed `finish` is not run again with less time left.
+/// The least time for which a killed `finish` is run again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// For the last lines of one that has ended.
+/// The time in which the last lines of an ended helper are read.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
@@ -75,7 +76,7 @@ pub(crate) enum HookError {
 impl Hook {
     pub(crate) fn run(&self) -> Result<(), HookError> {
         // From 24.11 to 25.11.3 an epilog now and then has the uid of the job's user: a thread of
-        // slurmstepd's takes it on for a moment, to end X11 forwarding (also where there is none).
+        // slurmstepd's takes it on for a moment, to end X11 forwarding (also if there is none).
         let uid = geteuid();
         if !uid.is_root() {
             return Err(HookError::NotRoot(uid));
@@ -84,7 +85,8 @@ impl Hook {
         let deadline = Duration::from_millis(self.service.deadline_ms);
         let end = Instant::now() + deadline;
         let status = self.once(command, deadline)?;
-        // As in the plugin: an unwritten report is lost, a killed start costs one job's tuning.
+        // As in the plugin: an unwritten report is lost, whereas a killed start costs one job's
+        // tuning.
         let left = end.saturating_duration_since(Instant::now());
         let killed = status.and_then(|status| status.signal()) == Some(Signal::SIGKILL as i32);
         if command == "finish" && killed && left >= AGAIN {
@@ -93,10 +95,10 @@ impl Hook {
         Ok(())
     }
 
-    /// How it has ended, if it has in time.
+    /// Runs the helper once. Returns how it ended, if it did in time.
     fn once(&self, command: &str, limit: Duration) -> io::Result<Option<ExitStatus>> {
         let (said, theirs) = io::pipe()?;
-        // As the script has called this program.
+        // The name by which the script has called this program.
         let helper = env::args_os().next().unwrap_or("/proc/self/exe".into());
         let mut child = Command::new(helper)
             .arg(command)
@@ -121,7 +123,7 @@ impl Hook {
             let mut said = said.take(OUTPUT_MOST);
             let _ = io::copy(&mut said, &mut io::stderr());
             let _ = done.send(());
-            // What is too much is read all the same: its writer is not to fail by it.
+            // Surplus output is read as well, so that its writer does not fail.
             let _ = io::copy(&mut said.into_inner(), &mut io::sink());
         });
         let status = limited::ended_by(&mut child, Instant::now() + limit + KILL_AFTER)?;
@@ -150,7 +152,7 @@ fn command(variable: impl Fn(&str) -> Option<String>) -> Result<&'static str, Ho
     match context.as_str() {
         "prolog_slurmd" if is_asked => Ok("start"),
         "epilog_slurmd" if is_asked => Ok("finish"),
-        // Settings that an earlier job's helper could not put back.
+        // Restores settings that an earlier job's helper could not put back.
         "prolog_slurmd" | "epilog_slurmd" => Ok("restore"),
         _ => Err(HookError::Context(context)),
     }

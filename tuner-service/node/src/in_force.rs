@@ -1,4 +1,4 @@
-//! The profiling library's reports of values in force that only the accelerator knows.
+//! The profiling library's reports of values in force, which only the accelerator knows.
 //!
 //! The library (`mpi-in-force/`) appends to a file [that the job writes](crate::written). The text is
 //! the user's: a forged one can only make that user's own run not count.
@@ -12,10 +12,10 @@ pub(crate) const VARIABLE: &str = "MPI_IO_IN_FORCE";
 const VALUE_LIMIT: usize = 256;
 const VALUES_SHOWN: usize = 4;
 
-/// The reported values by name; several if opened files differ.
+/// The reported values by name; several if the opened files differ.
 pub(crate) type Values = BTreeMap<String, BTreeSet<String>>;
 
-/// Reads lines of two tokens and ignores others: a user can write anything.
+/// Reads lines of two tokens and ignores other lines, because a user can write anything.
 pub(crate) fn parse(text: &str) -> Values {
     let mut values = Values::new();
     for line in text.lines() {

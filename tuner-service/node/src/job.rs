@@ -22,20 +22,20 @@ pub(crate) enum JobError {
 pub(crate) struct NodeJob {
     pub(crate) job: Job,
     pub(crate) request: Request,
-    /// This node reports even if it knows of no start.
+    /// True if this node reports even without knowing of a start.
     pub(crate) is_first_node: bool,
-    /// A later component of a heterogeneous job; the first one carries the run.
+    /// True for a later component of a heterogeneous job; the first one carries the run.
     pub(crate) is_later_component: bool,
-    /// Seconds; only in the prolog (Slurm 23.02 or later), as the epilog's end time is the real
-    /// one.
+    /// The time limit in seconds. Only known in the prolog (Slurm 23.02 or later), because the end
+    /// time in the epilog is the real one.
     pub(crate) limit_seconds: Option<u64>,
-    /// Only in the prolog, by slurmctld's clock (Slurm 23.02 or later).
+    /// The start by slurmctld's clock. Only known in the prolog (Slurm 23.02 or later).
     pub(crate) started_at: Option<Timestamp>,
-    /// Only in the epilog.
+    /// The end of the job. Only known in the epilog.
     pub(crate) epilog: Option<EpilogOutcome>,
 }
 
-/// What a job is called in the spool, which many nodes may share on a host.
+/// The name of a job in the spool, which several nodes may share on one host.
 pub(crate) fn name_on_node(cluster: &str, node: &str, job_id: u32) -> String {
     format!("{cluster}.{node}.{job_id}")
 }
@@ -63,8 +63,8 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
             "SLURM_JOB_RESTART_COUNT",
             restarts.or_else(|| Some("0".into())),
         )?,
-        // One that a later Slurm writes in another way is as none: the restart count and times
-        // tell launches apart, as before 25.11.
+        // An id that a later Slurm writes in another form counts as none: the restart count and
+        // times tell launches apart then, as before 25.11.
         sluid: variable("SLURM_JOB_SLUID").and_then(|text| text.parse().ok()),
         uid: number("SLURM_JOB_UID", variable("SLURM_JOB_UID"))?,
         gid: number("SLURM_JOB_GID", variable("SLURM_JOB_GID"))?,
@@ -104,7 +104,7 @@ pub(crate) fn node(
     ))
 }
 
-/// A value that is safe as a path component.
+/// The value of a variable that must be safe as a path component.
 fn component(
     variable: &impl Fn(&str) -> Option<String>,
     name: &'static str,
@@ -147,8 +147,8 @@ fn epilog_outcome(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogOu
     })
 }
 
-/// Converts a wait status (SLURM_JOB_DERIVED_EC) to code:signal, as in SLURM_JOB_EXIT_CODE2.
-/// Anything else is left for the service to refuse.
+/// Converts a wait status (SLURM_JOB_DERIVED_EC) to code:signal, as in SLURM_JOB_EXIT_CODE2. Any
+/// other text is left for the service to refuse.
 fn exit_code(text: &str) -> String {
     match text.parse::<u32>() {
         Ok(status) => format!("{}:{}", (status >> 8) & 0xff, status & 0x7f),
@@ -274,7 +274,8 @@ mod tests {
         assert_eq!(read_from(&newer).unwrap().started_at, None);
     }
 
-    /// The environment of a prolog or an epilog, a variable a line; the user's request is among them.
+    /// The environment of a prolog or an epilog, one variable per line, with the user's request
+    /// among them.
     ///
     /// Attack (parsers): The environment of prolog and epilog, in the helper.
     /// Outcome: Names of cluster and node are plain, or the refusal names the variable in printable

@@ -1,5 +1,5 @@
-//! The node helper that the SPANK plugin runs under a hard deadline, as the program
-//! io-autotune-node. After any failure the job goes on with defaults.
+//! The node helper, which the SPANK plugin runs under a hard deadline as the program
+//! io-autotune-node. After any failure the job runs with defaults.
 
 #![forbid(unsafe_code)]
 
@@ -51,8 +51,8 @@ use crate::arguments::{Action, Arguments, Command, Part};
 use crate::output::{say, show};
 use crate::print_config::print_config;
 
-/// Does what the process's command line says. The answer is the process's exit code; what else
-/// there is to tell has been said on standard error.
+/// Executes the process's command line. Returns the exit code; everything else has been written to
+/// standard error.
 pub fn run() -> ExitCode {
     let began = Instant::now();
     console::survive_file_size_limit();

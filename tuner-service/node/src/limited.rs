@@ -1,4 +1,4 @@
-//! The site's programs, run with a time limit.
+//! Runs the site's programs with a time limit.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,8 @@ use nix::unistd::Pid;
 
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 pub(crate) const OUTPUT_MOST: u64 = 64 * 1024;
-/// Of one that was killed. Nobody is told of its end before a process that traces it.
+/// The time for which the end of a killed program is awaited. Its end is reported first to a
+/// process that traces it.
 const DYING: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -24,8 +25,8 @@ pub(crate) struct Ended {
 }
 
 /// Runs a program in its own process group, with `environment` and a fixed PATH, without input.
-/// Errs when it cannot start, or has not exited and closed its output in `limit`: its group is
-/// killed.
+/// Returns an error if it cannot start, or if it has not exited and closed its output within
+/// `limit`; its group is killed then.
 pub(crate) fn run<'a>(
     command: &mut Command,
     environment: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -54,7 +55,7 @@ pub(crate) fn run<'a>(
         Ok(output) => output?,
         Err(_) => return Err(killed(&mut child, limit)),
     };
-    // One that runs as the user may have closed its output and gone on.
+    // A program that runs as the user may have closed its output and continued.
     let Some(status) = ended_by(&mut child, end)? else {
         return Err(killed(&mut child, limit));
     };
@@ -65,7 +66,7 @@ pub(crate) fn run<'a>(
     })
 }
 
-/// How it has ended, if it has by then.
+/// How the child has ended, if it has by then.
 pub(crate) fn ended_by(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
@@ -75,9 +76,9 @@ pub(crate) fn ended_by(child: &mut Child, end: Instant) -> io::Result<Option<Exi
     }
 }
 
-/// Kills its group, and does not wait for one that does not die.
+/// Kills the child's process group, and does not wait for a child that does not die.
 pub(crate) fn kill(child: &mut Child) {
-    // The program may have just ended, and its children may have left the group.
+    // The program may just have ended, and its children may have left the group.
     let group = i32::try_from(child.id()).map(Pid::from_raw);
     let _ = group.map(|group| killpg(group, Signal::SIGKILL));
     let _ = ended_by(child, Instant::now() + DYING);

@@ -1,4 +1,4 @@
-//! io-autotune-node: the program that the SPANK plugin runs. All of it is in the library.
+//! io-autotune-node: the program that the SPANK plugin runs. All its code is in the library.
 
 #![forbid(unsafe_code)]
 

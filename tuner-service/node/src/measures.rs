@@ -1,6 +1,6 @@
-//! What the plugin's `measures.c` saw of each step: one small text file beside the step's stamp,
-//! written as root in the job's directory. A step without one is not measured, and nothing else
-//! comes of it.
+//! The measures of each step, which the plugin's `measures.c` recorded: one small text file beside
+//! the step's stamp, written as root in the job's directory. A step without one is not measured;
+//! that has no other consequence.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,11 +15,11 @@ use crate::directory::JobDirectory;
 use crate::output::say;
 use crate::{files, settings};
 
-/// The most steps whose measures are read: an epilog waits for it, some 20 ms.
+/// The most steps whose measures are read, in some 20 ms, for which an epilog waits.
 const STEPS_MOST: usize = 2000;
 
-/// The lines of a record, and how many of each make one of the measure. All but [`MAY_LACK`] are
-/// there.
+/// The lines of a record: the name, the measure, and the number of units that make one of the
+/// measure. All lines except [`MAY_LACK`] must be there.
 const LINES: [(&str, Measure, f64); 13] = [
     ("rchar", Measure::AskedRead, 1.0),
     ("wchar", Measure::AskedWritten, 1.0),
@@ -36,7 +36,7 @@ const LINES: [(&str, Measure, f64); 13] = [
     (MAY_LACK, Measure::StalledSeconds, 1e6),
 ];
 
-/// Where the step is no control group of version 2.
+/// The line that is missing if the step is not a control group of version 2.
 const MAY_LACK: &str = "io_stalled_us";
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,14 +51,14 @@ enum RecordError {
     Missing(&'static str),
 }
 
-/// The sum over the steps that were measured.
+/// The sums of measures over the measured steps.
 pub(crate) fn of(directory: &JobDirectory, steps: &[Step]) -> BTreeMap<String, f64> {
     let mut sum = Sum::default();
     for step in steps.iter().take(STEPS_MOST) {
         let name = format!("step-{}.measures", step.step_id);
         let text = match directory.read(&name) {
             Ok(text) => text,
-            // The step is not over, or the plugin is an older one.
+            // The step has not ended, or the plugin is an older one.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => {
                 say(&format!("{name:?} is not believed: {error}"));
@@ -73,8 +73,9 @@ pub(crate) fn of(directory: &JobDirectory, steps: &[Step]) -> BTreeMap<String, f
     sum.measures()
 }
 
-/// The files that alone carried a parametrization, or were [empty](io_autotune_protocol::DeliveredFile::is_sign),
-/// and those of them that were read. Nothing where a step was not told of one.
+/// The number of files that alone carried a parametrization, or were
+/// [empty](io_autotune_protocol::DeliveredFile::is_sign), and the number of these that were read.
+/// Empty if a step did not get the variable of one of them.
 pub(crate) fn of_files(
     directory: &JobDirectory,
     delivery: &Delivery,
@@ -107,7 +108,7 @@ pub(crate) fn of_files(
         match directory.was_read(&file.name) {
             Ok(Some(was_read)) => read += u32::from(was_read),
             Ok(None) => return BTreeMap::new(),
-            // One that is read instead was here: see `unless_exists`.
+            // Another file is read instead, which exists on this node: see `unless_exists`.
             Err(error) if file.is_sign() && error.kind() == io::ErrorKind::NotFound => {
                 return BTreeMap::new();
             }
@@ -127,8 +128,8 @@ pub(crate) fn of_files(
     .collect()
 }
 
-/// What the node lets an accelerator do for the job, what is mounted there, and what was moved on
-/// Lustre since that many bytes were.
+/// Measures of the node: whether its settings may be changed for the job, the mounted file systems,
+/// and the bytes that were moved on Lustre since `on_lustre_before`.
 pub(crate) fn of_node(
     config: &NodeConfig,
     job: &Job,
@@ -162,7 +163,7 @@ pub(crate) fn of_node(
     .collect()
 }
 
-/// What the job has marked and reported itself.
+/// The measures in the job's marks file.
 pub(crate) fn of_marks(text: &[u8]) -> BTreeMap<String, f64> {
     let now = match clock_gettime(ClockId::CLOCK_MONOTONIC) {
         Ok(now) => u64::try_from(now.num_nanoseconds()).unwrap_or_default(),
@@ -180,7 +181,7 @@ pub(crate) fn of_marks(text: &[u8]) -> BTreeMap<String, f64> {
     measures
 }
 
-/// The file system's type of a line of proc_pid_mountinfo(5): it comes after " - ".
+/// The file system's type in a line of proc_pid_mountinfo(5): it comes after " - ".
 fn kind_of_mount(line: &[u8]) -> Option<&[u8]> {
     let place = line.windows(3).position(|part| part == b" - ")?;
     line[place + 3..].split(|byte| *byte == b' ').next()
@@ -204,7 +205,8 @@ impl Sum {
         }
     }
 
-    /// By name, without what is zero: the service takes positive numbers.
+    /// The sums by name, without those that are zero, because the service only accepts positive
+    /// numbers.
     fn measures(&self) -> BTreeMap<String, f64> {
         let lines = LINES.iter().zip(self.values);
         let lines = lines.map(|((_, measure, many), sum)| (*measure, sum, *many));
@@ -220,7 +222,7 @@ impl Sum {
     }
 }
 
-/// A record's numbers, in the order of [`LINES`]. A later plugin may tell more.
+/// The numbers of a record, in the order of [`LINES`]. A later plugin may add lines.
 fn parse(text: &str, step_id: u32) -> Result<[u64; LINES.len()], RecordError> {
     let mut lines = text.lines();
     if lines.next() != Some("io-autotune-measures 1") {

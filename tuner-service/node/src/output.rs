@@ -1,19 +1,18 @@
-//! The two ways in which the helper speaks: it says a line on standard error, and shows one on
-//! standard output.
+//! The two outputs of the helper: messages on standard error, and results on standard output.
 
 use std::process::ExitCode;
 
 use io_autotune_console as console;
 
-/// Says a line, which the plugin passes to slurmd's log, or to the user at submission.
+/// Writes a message, which the plugin passes to slurmd's log, or to the user at submission.
 ///
-/// Where nobody takes it, the helper goes on: what it does for a job matters more.
+/// If it cannot be written the helper continues, because its work for a job matters more.
 pub(crate) fn say(line: &str) {
     console::say(line);
 }
 
-/// Shows lines to who has run the helper: the plugin, a site's script or a person. Returns `status`, or
-/// a failure where they are lost.
+/// Prints lines for the caller of the helper: the plugin, a site's script or a person. Returns
+/// `status`, or a failure if they could not be written.
 pub(crate) fn show(lines: &str, status: ExitCode) -> ExitCode {
     match console::print(&format!("{lines}\n")) {
         Ok(()) => status,

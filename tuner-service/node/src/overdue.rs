@@ -1,11 +1,11 @@
-//! Launches whose epilog has not reported: the helper was stopped, killed or missing, or Slurm ran
-//! no epilog. The timer's pass reports those that are over, without slurmd's exit codes.
+//! Launches that no epilog has reported: the helper was stopped, killed or missing, or Slurm ran no
+//! epilog. The timer's pass reports those that are over, without slurmd's exit codes.
 //!
 //! A launch is over when no step of its job runs on this host, nothing was written for [`QUIET`],
-//! and its batch step has ended or the service knows Slurm's outcome record. Where a step runs the
-//! epilog, it is over with the last step. If its epilog still comes, the service counts no second
-//! report of this node. A launch after which the job was launched again is over too: the next prolog
-//! has put its directory by.
+//! and its batch step has ended or the service knows Slurm's outcome record. If a step runs the
+//! epilog, the launch is over with the last step. If its epilog still comes, the service counts no
+//! second report of this node. A launch is also over if the job was launched again: the next prolog
+//! has then moved its directory aside.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -31,7 +31,8 @@ use crate::service_arguments::ServiceArguments;
 use crate::spool::Spool;
 use crate::{restore, settings, stamp, written};
 
-/// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
+/// The time without a write after which a launch may be over: longer than KillWait and
+/// UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);
 
 struct Overdue {
@@ -80,7 +81,7 @@ pub(crate) async fn report(
             .is_none_or(|job_id| living.contains(&job_id));
         match follower(&directory) {
             Follower::None if has_steps => continue,
-            // Of one launch whose prolog has run twice.
+            // Both are of one launch, whose prolog has run twice.
             Follower::PerhapsItself => continue,
             Follower::None | Follower::Another => {}
         }
@@ -93,7 +94,7 @@ pub(crate) async fn report(
                     doubtful.push(overdue);
                 }
             }
-            // The helper was killed before it recorded the launch: there is nothing to report.
+            // The helper was killed before it recorded the launch, so there is nothing to report.
             Err(error) if directory.is_taken() || is_quiet(&directory, now) => {
                 cleared(directory, &error);
             }
@@ -122,21 +123,23 @@ fn was_quiet_since(written: io::Result<SystemTime>, now: SystemTime) -> bool {
     written.is_ok_and(|at| now.duration_since(at).unwrap_or_default() >= QUIET)
 }
 
-/// A launch has its directory before it has a place to write in, and after: a place that is older and
-/// has none is nobody's. The node's memory was lost, or a helper was killed.
+/// Removes places that belong to no launch. A launch has its directory before it has a place to
+/// write in, and keeps it longer, so an old place without a directory is nobody's: the node's
+/// memory was lost, or a helper was killed.
 fn forget_what_is_nobodys(places: &Places, now: SystemTime) -> Result<(), DirectoryError> {
     written::forget_those(&places.spool_dir, |place| {
         let made = fs::symlink_metadata(place).and_then(|metadata| metadata.modified());
         let name = place.file_name().and_then(OsStr::to_str);
         was_quiet_since(made, now)
             && name.is_some_and(|name| {
-                // Asked after the place was found: a launch that has come since has another one.
+                // Queried after the place was found, because a launch that has come since has
+                // another one.
                 !directory::names_on_nodes(&places.run_dir).contains(name)
             })
     })
 }
 
-/// Who has the job's directory while a launch's is put by.
+/// The launch that has the job's directory while an earlier launch's directory is aside.
 enum Follower {
     None,
     PerhapsItself,
@@ -153,7 +156,8 @@ fn follower(directory: &JobDirectory) -> Follower {
     }
 }
 
-/// Helpers up to 0.3.0 kept a report in its job's directory where the spool had no room.
+/// Moves reports into the spool that helpers up to 0.3.0 kept in the job's directory when the spool
+/// had no room.
 fn keep_older_reports(places: &Places, spool: &Spool) {
     for directory in directory::unreported(&places.run_dir) {
         if let Some(report) = directory.report()
@@ -171,7 +175,7 @@ fn cleared(directory: JobDirectory, why: &DirectoryError) {
     }
 }
 
-/// Those whose outcome record the service has had for a while.
+/// The launches whose outcome record the service has had for a while.
 async fn known_to_be_over(
     client: &Client,
     breaker: &Breaker,
@@ -204,8 +208,8 @@ impl Overdue {
         self.start.answer.as_ref().map(|answer| answer.run_id)
     }
 
-    /// The job ends with its batch script, even if other steps still run. A step that runs the
-    /// epilog lives from the prolog on.
+    /// Returns true if the job's last step has ended. The job ends with its batch script, even if
+    /// other steps still run. A step that runs the epilog lives from the prolog on.
     fn has_seen_its_last_step_end(&self) -> bool {
         if self.start.in_job {
             return true;
@@ -218,8 +222,9 @@ impl Overdue {
             .any(|step| step.step_id == Step::BATCH && step.duration_ns.is_some())
     }
 
-    /// Makes its report; `false`, undone, if its job has just been launched again, or if the settings of
-    /// its node are just being changed: perhaps by that launch's prolog.
+    /// Makes the launch's report. Returns `false`, without a change, if its job has just been
+    /// launched again, or if the settings of its node are being changed at the moment, perhaps by
+    /// that launch's prolog.
     fn report(
         self,
         service: &ServiceArguments,
@@ -239,10 +244,12 @@ impl Overdue {
         let config = service
             .node_config()
             .unwrap_or_else(|_| NodeConfig::default());
-        // Before the directory is taken: what comes to its path after that is the next launch's.
+        // Found before the directory is taken, because anything that comes to its path afterwards
+        // is the next launch's.
         let mut place = written::find_place(&places.spool_dir, &start.job);
-        // A launch that comes has its directory before it changes settings, and does so under this lock:
-        // while it is held, what is saved for the job is this launch's unless there is a successor.
+        // A new launch makes its directory before it changes settings, and changes them under this
+        // lock. While the lock is held, the values saved for the job are therefore this launch's
+        // unless there is a successor.
         let Some(settings) = settings::hold(&start.job, &places.spool_dir) else {
             return Ok(false);
         };
@@ -261,7 +268,7 @@ impl Overdue {
         drop(settings);
         let kept = directory.left();
         if kept.is_some() || !is_last {
-            // The next launch's.
+            // The place is the next launch's.
             place = None;
         }
         let left = kept.unwrap_or_else(|| written::read(place.as_ref(), &start.job));
@@ -272,8 +279,8 @@ impl Overdue {
     }
 }
 
-/// The jobs with a step on this host: slurmstepd calls itself "slurmstepd: [JOBID.STEP]". Anybody
-/// can take that name; of others' processes it is not even read.
+/// The jobs with a step on this host, by the title "slurmstepd: [JOBID.STEP]" that slurmstepd
+/// takes. Any process can take that title, so that of other users' processes is not even read.
 fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
     let mut jobs = BTreeSet::new();
     for entry in fs::read_dir(proc)? {
@@ -295,12 +302,12 @@ fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
     Ok(jobs)
 }
 
-/// Whether root has started this process. Its directory's owner says less: it is root's for each
-/// process that lets nobody trace it; and a program with the set-user-ID bit is root's, but not in
-/// its real uid (proc_pid_status(5)).
+/// Returns true if root has started this process. The owner of its directory does not show that: it
+/// is root for each process that cannot be traced; and a program with the set-user-ID bit has root
+/// as its owner, but not as its real uid (proc_pid_status(5)).
 fn is_roots(process: &Path) -> bool {
     let status = fs::read(process.join("status")).unwrap_or_default();
-    // A process can call itself "x\nUid:", and the kernel writes "x\\nUid:".
+    // A process can call itself "x\nUid:", but the kernel writes "x\\nUid:".
     status.split(|byte| *byte == b'\n').any(|line| {
         let uids = line.strip_prefix(b"Uid:").unwrap_or_default();
         let real = uids
@@ -310,9 +317,9 @@ fn is_roots(process: &Path) -> bool {
     })
 }
 
-/// Whether its program is one that no user starts as root. sudo and su become root in their real
-/// uid as well, and keep the title that their user gave them while they ask for a password. A
-/// program that cannot be looked at is believed.
+/// Returns true if its program is not one that users start as root. sudo and su become root in
+/// their real uid as well, and keep the title that their user gave them while they ask for a
+/// password. A program that cannot be looked at is trusted.
 fn may_be_slurmstepd(process: &Path) -> bool {
     // The program's own file, deleted or not (proc_pid_exe(5)).
     match fs::metadata(process.join("exe")) {
@@ -331,7 +338,7 @@ mod tests {
     const BATCH_ENDED: &str =
         "io-autotune-stamp 1\nstep 4294967291\nstart_ns 100\nend_ns 350\nnodes 1\nwait_status 0\n";
 
-    /// A node on which the launch of one job has left its directory, and its timer's pass.
+    /// A node on which the launch of one job has left its directory, with the timer's pass.
     struct Node {
         root: tempfile::TempDir,
         places: Places,
@@ -372,7 +379,7 @@ mod tests {
             fs::write(directory.file("step-4294967291.stamp"), BATCH_ENDED).unwrap();
         }
 
-        /// Passes so long after the directory was written, and returns the reports that wait.
+        /// Makes a pass this long after the directory was written, and returns the waiting reports.
         async fn after(&self, age: Duration) -> Vec<std::path::PathBuf> {
             let spool = Spool::of(&self.places);
             let client = self.service.node_client().unwrap();
@@ -393,7 +400,7 @@ mod tests {
             spool.waiting()
         }
 
-        /// Has slurmstepd run this step, as root.
+        /// Adds a process of slurmstepd that runs this step, as root.
         fn with_step(&self, step: &str) -> std::path::PathBuf {
             let process = self.root.path().join("proc/20");
             fs::create_dir(&process).unwrap();
@@ -441,7 +448,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_launch_of_which_a_step_still_runs_is_not_over_however_long_it_is_quiet() {
-        // Its batch step has ended; its epilog has taken the directory and was killed; a step runs it.
+        // The batch step has ended; the epilog has taken the directory and was killed; a step runs
+        // the epilog.
         let ended = |node: &Node| node.stamped(&node.launched());
         let taken = |node: &Node| {
             let directory = node.launched();
@@ -510,7 +518,7 @@ mod tests {
         );
         let report = serde_json::to_vec(&report.unwrap()).unwrap();
         fs::write(directory.file("report.json"), &report).unwrap();
-        // Even if its job has been launched again.
+        // Also if its job has been launched again.
         let next = node.launched();
         let waiting = node.after(Duration::ZERO).await;
         assert_eq!(waiting.len(), 1);
@@ -576,7 +584,7 @@ mod tests {
         agent.wait().unwrap();
     }
 
-    /// The same, but nothing has come: all is put back, and the agent is ended.
+    /// The same without a next launch: all settings are put back, and the agent is ended.
     #[tokio::test]
     async fn what_an_overdue_launch_has_in_force_is_put_back() {
         let node = Node::new();
@@ -594,14 +602,14 @@ mod tests {
         let node = Node::new();
         let in_force = node.places.spool_dir.join("in-force");
         let other = in_force.join("c.n1.8");
-        // As by a mount, which is root's alone to make.
+        // As if by a mount, which only root can make.
         for place in [&in_force.join("c.n1.7"), &other] {
             crate::files::ensure_directory(&node.places.spool_dir).unwrap();
             crate::files::ensure_directory(&in_force).unwrap();
             fs::create_dir(place).unwrap();
         }
         node.launched();
-        // What cannot be swept keeps nothing else.
+        // A directory that cannot be swept does not keep others from being swept.
         fs::write(node.places.run_dir.join("c/n1/9.done"), "").unwrap();
         node.after(QUIET / 2).await;
         assert!(other.exists());
@@ -634,10 +642,10 @@ mod tests {
             ("23", "0\t0\t0\t0", b"/usr/sbin/slurmstepd\0"),
             ("24", "0\t0\t0\t0", b"slurmstepd: [99999999999.0]\0"),
             ("self", "0\t0\t0\t0", b"slurmstepd: [15.0]\0"),
-            // A user's; and a program with the set-user-ID bit.
+            // A user's process; and a program with the set-user-ID bit.
             ("26", "1000\t1000\t1000\t1000", b"slurmstepd: [16.0]\0"),
             ("27", "1000\t0\t0\t0", b"slurmstepd: [17.0]\0"),
-            // sudo, which waits for a password.
+            // sudo waiting for a password.
             ("28", "0\t0\t0\t0", b"slurmstepd: [18.0]\0"),
         ] {
             let process = proc.path().join(pid);

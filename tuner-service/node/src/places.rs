@@ -1,4 +1,4 @@
-//! The arguments that say which directories of this node the helper works in.
+//! The arguments for the directories of this node in which the helper works.
 
 use std::path::PathBuf;
 

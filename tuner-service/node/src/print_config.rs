@@ -1,4 +1,4 @@
-//! The configuration in force, and where each value is from, as text.
+//! The configuration in force as text, with the source of each value.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use io_autotune_protocol::ClientConfig;
 
 use crate::config::{NodeConfig, NodeConfigError};
 
-/// `client.toml`, whose path has that origin, below `[client]`, and `node.toml`, which is
-/// beside it, below `[node]`.
+/// `client.toml`, whose path has this origin, below `[client]`, and `node.toml`, which is beside
+/// it, below `[node]`.
 pub(crate) fn print_config(path: &Path, origin: &Origin) -> Result<String, NodeConfigError> {
     let mut shown = Shown::default();
     shown.note(&path.to_string_lossy(), origin);

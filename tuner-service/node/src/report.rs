@@ -31,29 +31,31 @@ pub(crate) fn keep(
     directory: Option<JobDirectory>,
     report: &FinishRequest,
 ) -> Result<PathBuf, DirectoryError> {
-    // slurmd was killed in the epilog and runs it again, or its prolog ran twice, and what the first one has
-    // left comes to light: the report that waits knows more.
+    // slurmd was killed in the epilog and runs it again, or its prolog ran twice and the directory
+    // of the first run was found: the waiting report has more information.
     let knows_less = directory.as_ref().is_none_or(JobDirectory::is_taken);
     let path = match spool.waits(&report.job).filter(|_| knows_less) {
         Some(path) => path,
         None => spool.add(report)?,
     };
-    // A second report of it changes nothing.
+    // A second report would change nothing.
     if let Some(Err(error)) = directory.map(JobDirectory::remove) {
         say(&error.to_string());
     }
     Ok(path)
 }
 
-/// Without an answer a job ran as without us; only the variables that an earlier answer named tell
-/// whether that was with its user's own settings.
+/// The reason why a run without an answer does not count, if there is one. Such a job ran as
+/// without the tuner, but only variables that an earlier answer named show whether its user had
+/// settings of their own.
 fn unwatched(start: &StartRecord) -> Option<String> {
     (start.answer.is_none() && start.unwatched).then(|| {
         "no answer has told this node yet which variables may be the user's own".to_owned()
     })
 }
 
-/// Of steps that a report has no room for, nobody knows what they were given.
+/// The reason why a run with more steps than a report has room for does not count: it is not known
+/// what those steps were given.
 fn unread(stamps: &Stamps) -> Option<String> {
     (stamps.left_out > 0).then(|| {
         format!(
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(keep(&spool, None, &made(None)).unwrap(), first);
         assert_eq!(read_limited(&first).unwrap(), "the first");
 
-        // Not where a launch has left its directory: it is another one.
+        // Unless a launch has left its directory: then it is another one.
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
         assert_eq!(keep(&spool, Some(directory), &made(None)).unwrap(), first);
         assert_ne!(read_limited(&first).unwrap(), "the first");
@@ -222,7 +224,7 @@ mod tests {
         );
     }
 
-    /// What becomes of a spool.
+    /// A way to make a spool unusable.
     type Spoil = fn(&Path);
 
     /// Promise: a report is lost
@@ -239,7 +241,7 @@ mod tests {
                 symlink("/nowhere", spool).unwrap()
             }),
             ("no room", |spool| {
-                // In the place of the report there is a directory.
+                // There is a directory in the place of the report.
                 let name = "c.7.0.n1.json";
                 fs::create_dir_all(spool.join(name).join("x")).unwrap();
             }),
@@ -259,7 +261,7 @@ mod tests {
                     .is_none(),
                 "{what}"
             );
-            // Nor does the next launch of the job.
+            // Nor does the next launch of the job remove it.
             JobDirectory::create(&places.run_dir, &job()).unwrap();
             assert!(path.is_file(), "{what}");
             assert_eq!(keep(&spool, None, &made(None)).unwrap(), path, "{what}");

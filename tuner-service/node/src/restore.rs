@@ -10,8 +10,8 @@ use crate::service_arguments::ServiceArguments;
 use crate::settings::{self, Outcome};
 use crate::written;
 
-/// Restores all changes: a job that changes settings has the node to itself, so at another's hook
-/// nothing needs to stay.
+/// Restores all changes on this node: a job that changes settings has the node to itself, so
+/// nothing of it is needed when another job's hook runs.
 pub(crate) fn put_back(config: &Result<NodeConfig, NodeConfigError>, places: &Places) {
     let unset;
     let config = match config {
@@ -56,8 +56,8 @@ pub(crate) fn restore(
     Ok(())
 }
 
-/// What a hook writes down in a job's directory before it puts back what is saved for that job: unless
-/// the job's own end has been there first, the settings were not in force until then.
+/// The note that a hook writes in a job's directory before it puts back the settings saved for that
+/// job: unless the job's own end came first, the settings were not in force until its end.
 fn note(places: &Places) -> impl Fn((&str, &str), u32) {
     |(cluster, node), job_id| {
         let why = "its settings were put back before it ended";
@@ -71,23 +71,24 @@ fn note(places: &Places) -> impl Fn((&str, &str), u32) {
     }
 }
 
-/// Why a launch whose settings another's prolog has put back did not have them until its end, as far as
-/// it is noted.
+/// The reason why a launch whose settings another job's prolog has put back did not have them until
+/// its end, as far as it was noted.
 pub(crate) fn noted(directory: &JobDirectory) -> Option<String> {
     if let Some(noted) = directory.put_back() {
         return noted.changed;
     }
     let start = directory.read_start().ok()?;
-    // Nothing was saved for it any more: it had none, or nobody knows until when.
+    // Nothing is saved for it any more: it had no settings, or it is not known until when it had
+    // them.
     let had_settings = matches!(start.settings, Some(Outcome::InForce { .. }));
     had_settings.then(|| "until when its settings were in force is not known".to_owned())
 }
 
-/// Ends the agent that moves settings while a job runs. Why the job did not have its settings until
-/// its end, or had some of them by a killed helper.
+/// Ends the agent that moves settings while a job runs. Returns the reason why the job did not have
+/// its settings until its end, or had some of them from a killed helper; none if it had them.
 ///
-/// The answer is noted in the job's directory before it is given: once the settings are put back
-/// nobody can find it again.
+/// The answer is noted in the job's directory before it is returned, because once the settings are
+/// put back it cannot be found again.
 pub(crate) fn changed_meanwhile(
     job: &Job,
     directory: Option<&JobDirectory>,
@@ -103,7 +104,7 @@ pub(crate) fn changed_meanwhile(
     let is_untouched = start
         .as_ref()
         .is_some_and(|start| start.is_complete && start.settings.is_none());
-    // What an earlier launch has changed, and nobody could put back, is in force in this one too.
+    // Changes of an earlier launch that could not be put back are in force in this one too.
     if is_untouched && !is_saved {
         return None;
     }

@@ -1,7 +1,9 @@
-//! Remembers the endpoint of client.toml that answered last: a silent replica delays one job only.
+//! Remembers the endpoint of client.toml that answered last, so that a silent replica delays one
+//! job only.
 //!
-//! The file `.endpoint` in the run directory, for the breaker's reasons; absent while the first
-//! endpoint answers. The flush timer, which no job waits for, asks in the configured order.
+//! It is the file `.endpoint` in the run directory, for the breaker's reasons, and is absent while
+//! the first endpoint answers. The flush timer, for which no job waits, asks in the configured
+//! order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ impl Route {
         }
     }
 
-    /// Whether an endpoint other than the first is remembered.
+    /// Returns true if an endpoint other than the first is remembered.
     pub(crate) fn is_there(&self) -> bool {
         self.path.exists()
     }

@@ -1,5 +1,5 @@
-//! The arguments that say how the service is reached and until when the helper may try, and the
-//! clients and the configuration that they lead to.
+//! The arguments for reaching the service and for the deadline, with the clients and the
+//! configuration that follow from them.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,24 +26,24 @@ pub(crate) struct ServiceArguments {
 }
 
 impl ServiceArguments {
-    /// The deadline of a process that began then.
+    /// The deadline of a process that began at this time.
     pub(crate) fn deadline(&self, began: Instant) -> Deadline {
         Deadline {
             end: began + Duration::from_millis(self.deadline_ms),
         }
     }
 
-    /// What root lets accelerators change on this node.
+    /// The configuration of the changes that root allows accelerators to make on this node.
     pub(crate) fn node_config(&self) -> Result<NodeConfig, NodeConfigError> {
         NodeConfig::load(&NodeConfig::path_beside(&self.config))
     }
 
-    /// The client for sbatch, root's too: previews are given at the users' door alone.
+    /// The client for sbatch, also for root: previews are given only at the address for users.
     pub(crate) fn client(&self) -> Result<Client, ConfigError> {
         Client::new(&ClientConfig::load(&self.config)?)
     }
 
-    /// The client for root of a node, which reads no answer itself.
+    /// The client for root of a node, in which another process reads the answers.
     pub(crate) fn node_client(&self) -> Result<Client, ConfigError> {
         let client = Client::new(&ClientConfig::load(&self.config)?.for_node())?;
         Ok(client.reading_apart(|| {

@@ -1,5 +1,5 @@
 //! Privileged settings. The prolog saves the old values and applies the new ones; the epilog
-//! restores in reverse order. After a crash the next prolog, epilog or boot does it.
+//! restores them in reverse order. After a crash the next prolog or epilog does, or the next boot.
 
 mod command;
 mod kernel;
@@ -28,12 +28,12 @@ use online::{Agent, Waiting, Wish};
 use saved::{LockError, Saved, SavedDirectory, Value};
 use stops::{Stop, Stops};
 
-/// What a hook gives to removing what a command has left; the timer has its deadline, and who
-/// clears away at boot [`place::AT_BOOT`].
+/// The time that a hook has to remove what a command has left. The timer has its deadline, and the
+/// removal at boot has [`place::AT_BOOT`].
 const REMOVAL: Duration = Duration::from_millis(300);
 
-/// Pairs for one setting: writing one zeroes the other; the first takes no zero (kernel/sysctl.c,
-/// mm/page-writeback.c).
+/// Pairs of names for one setting. Writing one zeroes the other; the first accepts no zero
+/// (kernel/sysctl.c, mm/page-writeback.c).
 const TWINS: [(&str, &str); 2] = [
     ("vm.dirty_bytes", "vm.dirty_ratio"),
     ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
@@ -47,7 +47,7 @@ pub(crate) enum Outcome {
         /// Variables of the job that a command provides.
         #[serde(default)]
         provided: BTreeMap<String, String>,
-        /// What an agent moves.
+        /// The levers that an agent moves.
         #[serde(default)]
         levers: Vec<GivenLever>,
     },
@@ -56,7 +56,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// A lever, as the job begins.
+/// A lever with its targets when the job begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GivenLever {
     targets: Vec<Target>,
@@ -80,14 +80,14 @@ fn at(target: &Target) -> impl FnOnce(io::Error) -> SettingsError {
     move |source| SettingsError::Io { label, source }
 }
 
-/// The operations' target. The tests' one dies before any step, like a killed helper.
+/// The target of the operations. That of the tests dies before any step, like a killed helper.
 trait World {
     fn read(&mut self, target: &Target) -> io::Result<String>;
     fn write(&mut self, target: &Target, value: &str) -> io::Result<()>;
     fn save(&mut self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError>;
     fn forget(&mut self, job_id: u32) -> io::Result<()>;
     fn start(&mut self, command: &Running) -> io::Result<BTreeMap<String, String>>;
-    /// Writes down that the command is to be stopped.
+    /// Records that the command is to be stopped.
     fn keep_stop(&mut self, job_id: u32, saved: &Saved, command: &Running);
     fn stop(&mut self, job_id: u32, saved: &Saved, command: &Running);
     fn targets(&mut self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>>;
@@ -165,7 +165,7 @@ impl World for Node<'_> {
     }
 
     fn end_agent(&mut self, agent: &Agent) -> io::Result<()> {
-        // One that waits sees its input end.
+        // An agent that waits sees the end of its input.
         self.agent = None;
         agent.end().map(drop)
     }
@@ -240,7 +240,7 @@ pub(crate) fn apply(
             .as_ref()
             .is_some_and(|command| command.unique_name().is_none())
         {
-            // Its stop would be this launch's.
+            // A pending stop of an earlier launch would stop this launch's command.
             Stops::new(spool).supersede(&saved.name_of(job.job_id));
         }
         let applied = apply_in(&mut node, job.job_id, &boot_id, &wanted);
@@ -267,14 +267,15 @@ pub(crate) fn is_anything_changed(job: &Job, spool: &Path) -> bool {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
     match saved.jobs() {
         Ok(jobs) => jobs.contains(&job.job_id),
-        // A directory that cannot be read may hold any job's values; where there is none, as in a spool
-        // that is nobody's to trust and has never held any, nothing is saved.
+        // A directory that cannot be read may have any job's values. If there is no directory, as
+        // in a spool that cannot be trusted and has never had any, nothing is saved.
         Err(_) => saved.is_there(),
     }
 }
 
-/// What somebody else has changed: a value, or what has it. A file system that was mounted again is
-/// another, without the setting. `left`: what an agent has set last, a value of each lever.
+/// The first setting that somebody else has changed: its value, or the file that has it. A file
+/// system that was mounted again is another one, without the setting. `left` are the values that an
+/// agent has set last, one for each lever.
 pub(crate) fn changed_meanwhile(
     in_force: &BTreeMap<String, String>,
     (levers, left): (&[GivenLever], Option<&[u64]>),
@@ -325,7 +326,8 @@ pub(crate) fn changed_meanwhile(
     })
 }
 
-/// What had settings when the job began and is not there any more, or has come without them.
+/// A target that had a setting when the job began and is gone, or one that has come since without
+/// it.
 fn others(then: &BTreeSet<String>, now: &BTreeSet<String>) -> Option<String> {
     let gone = then.difference(now).next();
     let gone =
@@ -337,7 +339,8 @@ fn others(then: &BTreeSet<String>, now: &BTreeSet<String>) -> Option<String> {
     gone.or_else(come)
 }
 
-/// What programs on this node have read and written on Lustre so far, in bytes; `None` without it.
+/// The bytes that programs on this node have read and written on Lustre so far; `None` without
+/// Lustre.
 pub(crate) fn moved_on_lustre(config: &NodeConfig) -> Option<f64> {
     let kernel = Kernel::new(&config.settings);
     let clients = kernel.lustre_devices("llite");
@@ -349,10 +352,11 @@ pub(crate) fn moved_on_lustre(config: &NodeConfig) -> Option<f64> {
     moved.filter(|_| !clients.is_empty())
 }
 
-/// Ends the agent of a job, if it has one; why its run does not count, if it had ended before.
+/// Ends the agent of a job, if it has one. Returns the reason why its run does not count if the
+/// agent had ended before.
 pub(crate) fn end_agent(job: &Job, spool: &Path) -> Option<String> {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
-    // Whatever cannot be read now is tried again when values are put back.
+    // Values that cannot be read now are tried again when they are put back.
     let is_there = saved.jobs().is_ok_and(|jobs| jobs.contains(&job.job_id));
     let values = is_there.then(|| saved.read(job.job_id).ok()).flatten()?;
     let of_now = boot_id().is_ok_and(|boot_id| boot_id == values.boot_id);
@@ -360,10 +364,11 @@ pub(crate) fn end_agent(job: &Job, spool: &Path) -> Option<String> {
     online::end(agent).then(|| "tuning inside the job ended before the job did".to_owned())
 }
 
-/// Notes that what is saved for a job of this cluster and node is about to be put back.
+/// A function that notes that the values saved for a job of this cluster and node are about to be
+/// put back.
 pub(crate) type Note<'a> = &'a dyn Fn((&str, &str), u32);
 
-/// Restores what jobs have changed on one node, or with `None` on all nodes of this host.
+/// Restores the changes of jobs on one node or, with `None`, on all nodes of this host.
 pub(crate) fn restore(
     node: Option<(&str, &str)>,
     config: &NodeConfig,
@@ -384,7 +389,8 @@ pub(crate) fn restore(
     }
 }
 
-/// The settings of a job's node, which no other helper changes or puts back until this is dropped.
+/// The lock on the settings of a job's node: no other helper changes them or puts them back until
+/// this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     saved: SavedDirectory,
@@ -392,8 +398,8 @@ pub(crate) struct Held {
     _lock: Option<File>,
 }
 
-/// Keeps other helpers from the settings of a job's node; `None`, with a line in the log, if another one
-/// is at them and takes longer.
+/// Keeps other helpers from the settings of a job's node. `None`, with a line in the log, if
+/// another helper holds the lock and takes longer.
 pub(crate) fn hold(job: &Job, spool: &Path) -> Option<Held> {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
     let locked = ensure_top_directory(spool)
@@ -406,7 +412,7 @@ pub(crate) fn hold(job: &Job, spool: &Path) -> Option<Held> {
     })
 }
 
-/// Restores what the job has changed.
+/// Restores the changes of the job.
 pub(crate) fn restore_held(held: &Held, config: &NodeConfig) {
     let kernel = Kernel::new(&config.settings);
     for job_id in jobs_of(&held.saved, |job_id| job_id == held.job_id) {
@@ -415,7 +421,7 @@ pub(crate) fn restore_held(held: &Held, config: &NodeConfig) {
     held.saved.tidy();
 }
 
-/// Where nobody can lock, nobody else holds it: to leave settings in force would be worse.
+/// If nobody can lock, nobody else holds the lock: leaving settings in force would be worse.
 fn unless_busy(locked: Result<File, LockError>) -> Option<Option<File>> {
     match locked {
         Ok(locked) => Some(Some(locked)),
@@ -448,7 +454,7 @@ fn restore_of(kernel: &Kernel, saved: &SavedDirectory, note: Note<'_>) {
     let Some(_locked) = unless_busy(saved.lock()) else {
         return;
     };
-    // Whoever had the lock may have put them back.
+    // The helper that had the lock may have put them back.
     for job_id in jobs_of(saved, |_| true) {
         note(saved.of_node(), job_id);
         restore_job(kernel, saved, job_id);
@@ -468,7 +474,7 @@ fn restore_job(kernel: &Kernel, saved: &SavedDirectory, job_id: u32) {
     }
 }
 
-/// The timer's part: stops what no hook could stop.
+/// The timer's part: stops commands that no hook could stop.
 pub(crate) fn stop_again(spool: &Path, deadline: Deadline, now: SystemTime) {
     match boot_id() {
         Ok(boot_id) => Stops::new(spool).retry(&boot_id, deadline, Some(now)),
@@ -476,7 +482,7 @@ pub(crate) fn stop_again(spool: &Path, deadline: Deadline, now: SystemTime) {
     }
 }
 
-/// Removes what commands have left on this host; only while no job runs.
+/// Removes what commands have left on this host. Only to be called while no job runs.
 pub(crate) fn forget_commands(config: &NodeConfig, spool: &Path) {
     let end = Instant::now() + place::AT_BOOT;
     match boot_id() {
@@ -567,14 +573,14 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Saves, writes, reads back and starts. Any failure undoes what was done.
+/// Saves, writes, reads back and starts. Any failure undoes all steps before it.
 fn apply_in(
     world: &mut impl World,
     job_id: u32,
     boot_id: &str,
     wanted: &Wanted,
 ) -> Result<Given, SettingsError> {
-    // Restoring goes in reverse: what is first here is restored last.
+    // Restoring is in reverse order: the first value here is restored last.
     let mut values = Vec::new();
     for disturbed in wanted.settings.iter().filter_map(|(t, _)| disturbed_by(t)) {
         values.push(in_force_of_pair(world, &disturbed)?);
@@ -604,7 +610,7 @@ fn apply_in(
             })?,
             None => BTreeMap::new(),
         };
-        // A command may have brought the levers with it.
+        // A command may have made the levers available.
         let levers = match &wanted.online {
             Some(wish) => tune_inside(world, job_id, &mut saved, wish)?,
             None => Vec::new(),
@@ -625,7 +631,7 @@ fn apply_in(
     given
 }
 
-/// Saves what an agent may change, and lets it go.
+/// Saves the values that an agent may change, and releases the agent.
 fn tune_inside(
     world: &mut impl World,
     job_id: u32,
@@ -669,7 +675,8 @@ fn tune_inside(
     Ok(levers)
 }
 
-/// What was saved before the settings were changed is older.
+/// Keeps a value for restoring, unless an earlier one, from before the settings were changed, is
+/// saved.
 fn keep(saved: &mut Saved, target: &Target, value: &str) {
     if !saved.values.iter().any(|known| known.target == *target) {
         saved.values.push(Value {
@@ -679,7 +686,8 @@ fn keep(saved: &mut Saved, target: &Target, value: &str) {
     }
 }
 
-/// Writes what disturbs others, then `kept` where the kernel has changed it, then the rest.
+/// Writes the settings that disturb others, then `kept` where the kernel has changed it, then the
+/// rest.
 fn write_all(
     world: &mut impl World,
     wanted: &[(Target, String)],
@@ -711,7 +719,7 @@ fn write_all(
     Ok(in_force)
 }
 
-/// The target's value; of a pair, the member in force and its value.
+/// The target's value; for a pair, the member in force with its value.
 fn in_force_of_pair(world: &mut impl World, target: &Target) -> Result<Value, SettingsError> {
     let value = world.read(target).map_err(at(target))?;
     if let Some(twin) = twin(target).filter(|_| value == "0") {
@@ -741,8 +749,9 @@ fn twin(target: &Target) -> Option<Target> {
     Some(Target::Sysctl { name: twin.into() })
 }
 
-/// What the kernel changes along: a scheduler sets its own `nr_requests` (blk-mq's
-/// elevator_switch), a new `max_sectors_kb` recomputes the read-ahead (queue_limits_commit_update).
+/// The setting that the kernel changes together with this one: a scheduler sets its own
+/// `nr_requests` (blk-mq's elevator_switch), a new `max_sectors_kb` recomputes the read-ahead
+/// (queue_limits_commit_update).
 fn disturbed_by(target: &Target) -> Option<Target> {
     let Target::Block { device, name } = target else {
         return None;
@@ -758,13 +767,13 @@ fn disturbed_by(target: &Target) -> Option<Target> {
     })
 }
 
-/// Whether a disturbed target keeps its old value. `nr_requests` belongs to the scheduler.
+/// Returns true if a disturbed target keeps its old value. `nr_requests` belongs to the scheduler.
 fn keeps_its_value(target: &Target) -> bool {
     matches!(target, Target::Block { name, .. } if name == "read_ahead_kb")
 }
 
-/// Restores in reverse order, past any failure; deletes the saved values once all are back. Another
-/// boot's are only deleted: its settings are gone.
+/// Restores in reverse order, past any failure, and deletes the saved values once all are back.
+/// Values of another boot are only deleted, because its settings are gone.
 fn restore_in(
     world: &mut impl World,
     job_id: u32,
@@ -774,7 +783,7 @@ fn restore_in(
     let mut problems = Vec::new();
     let mut count = 0;
     if saved.boot_id == boot_id {
-        // Or it would move what is put back.
+        // Otherwise it would move what is put back.
         if let Some(agent) = &saved.agent
             && let Err(error) = world.end_agent(agent)
         {
@@ -783,7 +792,7 @@ fn restore_in(
         for Value { target, value } in saved.values.iter().rev() {
             match restore_one(world, target, value) {
                 Ok(changed) => count += usize::from(changed),
-                // Its settings are gone with it: what comes to its place later has its own.
+                // Its settings are gone with it: anything that takes its place later has its own.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => say(&format!(
                     "{} is gone, and is not set back to {value:?} after job {job_id}",
                     target.label()
@@ -792,7 +801,8 @@ fn restore_in(
             }
         }
     }
-    // A stop that fails or hangs keeps no value from being put back, and none is kept for it.
+    // A stop that fails or hangs does not keep a value from being put back, nor does it keep values
+    // saved.
     if let Some(command) = &saved.command {
         world.keep_stop(job_id, saved, command);
     }
@@ -813,7 +823,7 @@ fn restore_in(
     forgotten.map(|()| count)
 }
 
-/// Whether the value was different.
+/// Restores a value. Returns true if it was different.
 fn restore_one(world: &mut impl World, target: &Target, value: &str) -> io::Result<bool> {
     if world.read(target)? == value {
         return Ok(false);
@@ -829,8 +839,8 @@ fn restore_one(world: &mut impl World, target: &Target, value: &str) -> io::Resu
     }
 }
 
-/// Saves, as a prolog does, that a job has changed nothing and has this process as its agent; returns
-/// where.
+/// Saves, as a prolog does, that a job has changed nothing and has this process as its agent.
+/// Returns the path.
 #[cfg(test)]
 pub(crate) fn save_with_agent(spool: &Path, job: &Job, pid: u32) -> std::path::PathBuf {
     let saved = Saved {
@@ -857,8 +867,8 @@ mod tests {
 
     const JOB: u32 = 7;
 
-    /// The kernel's own rules for pairs and queues, which a tree of files does not have; and death after so many
-    /// steps.
+    /// A world with the kernel's own rules for pairs and queues, which a tree of files lacks, and
+    /// with death after a number of steps.
     struct Mortal<'a> {
         node: Node<'a>,
         steps: usize,
@@ -929,7 +939,7 @@ mod tests {
             self.node.targets(kind, name)
         }
 
-        /// In the place of a process: one that moves all levers as soon as it may.
+        /// A stand-in for the agent's process, which moves all levers as soon as it may.
         fn engage(&mut self, _: &Wish, levers: &[GivenLever], kept: &[Value]) -> io::Result<Agent> {
             self.step()?;
             assert_eq!(kept.len(), 1);
@@ -948,7 +958,7 @@ mod tests {
                     self.node.write(&disturbed, "777")?;
                 }
             }
-            // The helper may be killed once it is gone.
+            // The helper may be killed once the agent is released.
             self.step()
         }
 
@@ -1060,7 +1070,7 @@ mod tests {
             self.root.path().join("started").exists()
         }
 
-        /// What a hook that comes later does.
+        /// Acts as a hook that comes later.
         fn sweep(&self, steps: usize) {
             for job_id in self.saved.jobs().unwrap() {
                 let saved = self.saved.read(job_id).unwrap();
@@ -1068,7 +1078,7 @@ mod tests {
             }
         }
 
-        /// What the timer does a while later.
+        /// Acts as the timer does a while later.
         fn stop_again(&self) {
             let end = Instant::now() + Duration::from_secs(20);
             Stops::new(self.saved.spool()).retry("boot", Deadline { end }, None);
@@ -1111,7 +1121,7 @@ mod tests {
             let place = place();
             let before = values(&place.kernel);
             applied = apply_in(&mut place.mortal(killed_at), JOB, "boot", &asked(&place)).is_ok();
-            // And the hooks that put it back are killed at every step too, one after the other.
+            // The hooks that put it back are killed at every step too, one after the other.
             let mut swept = 0;
             while !place.saved.jobs().unwrap().is_empty() {
                 place.sweep(swept);
@@ -1129,7 +1139,7 @@ mod tests {
             );
             killed_at += 1;
         }
-        // Reads, one save, writes, reads back.
+        // It reads, saves once, writes, and reads back.
         assert!(
             killed_at > 12,
             "{killed_at} steps are too few to have been all"
@@ -1173,7 +1183,7 @@ mod tests {
         place.sweep(1000);
         assert_eq!(values(&place.kernel), before);
 
-        // A stand-in's list does not show what is in force in brackets once it is written.
+        // A stand-in's list, once written, does not show the value in force in brackets.
         let scheduler = before.last().unwrap();
         let others = [
             ("nr_requests", "64"),
@@ -1242,7 +1252,7 @@ mod tests {
             place.root.path(),
             "test -e mended || exit 1; rm -f started",
         ));
-        // Such as takes effect without a start.
+        // For a command that takes effect without a start.
         let start = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted);
         assert!(start.unwrap_err().to_string().contains("not printed"));
         assert_eq!(values(&place.kernel), before);
@@ -1254,7 +1264,7 @@ mod tests {
         assert!(!place.saved.spool().join("stops").exists());
     }
 
-    /// A client of Lustre, reached by an lctl that has what is below its directory.
+    /// A client of Lustre, with an lctl whose parameters are the files below its directory.
     struct Lustre {
         root: tempfile::TempDir,
         config: NodeConfig,
@@ -1372,7 +1382,7 @@ mod tests {
         let value = fs::read_to_string(lustre.file("ff9b")).unwrap();
         assert_eq!(value.trim(), "2000", "it was never another");
         lustre.in_force();
-        // One that has come beside it.
+        // A file system that was mounted in addition.
         let values = BTreeMap::from([("osc.l-OST0000-osc-ff9b.max_dirty_mb".into(), "64".into())]);
         assert_eq!(lustre.changed(&values), None);
         lustre.mount("ff9c");
@@ -1552,7 +1562,8 @@ mod tests {
         fs::write(&file, "700\n").unwrap();
         let told = changed().unwrap();
         assert!(told.contains("is 700"), "{told}");
-        // What an agent has moved it there to is no change; what is not where it was left is one.
+        // A value that an agent has set is not a change; a value that differs from the one it has
+        // left is one.
         let lever = GivenLever {
             targets: vec![sysctl("vm.dirty_expire_centisecs")],
             began: 100,
@@ -1563,7 +1574,7 @@ mod tests {
             let told = changed_meanwhile(&values, (levers, left), &delivery, &allowing);
             assert_eq!(told.is_some(), is_changed, "{told:?}");
         }
-        // As long as an earlier job's values are not back, nothing else is changed.
+        // While an earlier job's values are not back, nothing else is changed.
         assert!(matches!(
             tried("8", Ok(&allowing)),
             Outcome::NotApplied { .. }

@@ -1,9 +1,10 @@
 //! The spool: reports on local disk until the service has stored them.
 //!
-//! A report is removed only when the service has acknowledged it, so an outage or a killed helper
-//! loses none; delivery is idempotent. A report that the spool does not take, because it is full,
-//! read-only, or no directory of root's alone, waits in memory: in `.reports` of the run directory.
-//! In either place its name is its launch's, so whoever removes a report removes no other launch's.
+//! A report is removed only after the service has acknowledged it, so an outage or a killed helper
+//! loses none; delivery is idempotent. A report that the spool cannot take, because it is full,
+//! read-only, or not a directory of root's alone, waits in memory: in `.reports` of the run
+//! directory. In either place it is named by its launch, so that removing a report never removes
+//! another launch's.
 //!
 //! `CLUSTER.JOBID.RESTARTS.NODE.RUN.json` waits; `.refused` is for an admin; `.new` is a draft.
 
@@ -22,15 +23,15 @@ use crate::files::{
 use crate::output::say;
 use crate::places::Places;
 
-/// Bounded, so that an incompatible service cannot fill the disk.
+/// The most refused reports that are kept, so that an incompatible service cannot fill the disk.
 const REFUSED_KEPT: usize = 100;
 
 const REFUSED_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// An older draft belongs to a killed helper.
+/// The age from which a draft belongs to a killed helper.
 const DRAFT_AGE: Duration = Duration::from_secs(3600);
 
-/// What in the run directory no cluster's name can be.
+/// The directory of reports in the run directory, with a name that no cluster can have.
 const IN_MEMORY: &str = ".reports";
 
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct Spool {
 #[derive(Debug)]
 pub(crate) enum Delivery {
     Stored,
-    /// The service will never take it; it is put aside.
+    /// The service will never accept it, so it is put aside.
     Refused(ClientError),
     Later(ClientError),
 }
@@ -55,7 +56,7 @@ impl Spool {
         }
     }
 
-    /// Makes the directory on disk if there is none; errs if root cannot trust it.
+    /// Makes the directory on disk if there is none. Returns an error if root cannot trust it.
     pub(crate) fn usable(&self) -> Result<(), DirectoryError> {
         ensure_top_directory(&self.on_disk)
     }
@@ -76,7 +77,8 @@ impl Spool {
             .collect()
     }
 
-    /// Where a job's report waits. If Slurm has reused the job id, the report written last.
+    /// The path of a job's waiting report. If Slurm has given the job id again, that of the report
+    /// written last.
     pub(crate) fn waits(&self, job: &Job) -> Option<PathBuf> {
         let waiting = self.waiting().into_iter();
         waiting
@@ -84,7 +86,8 @@ impl Spool {
             .max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
     }
 
-    /// Keeps a report on disk, or else in memory. When this returns it survives this process.
+    /// Keeps a report on disk or, failing that, in memory. When this returns, the report survives
+    /// this process.
     pub(crate) fn add(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
         let on_disk = self.usable().and_then(|()| written(&self.on_disk, report));
         on_disk.or_else(|error| {
@@ -103,7 +106,8 @@ impl Spool {
         self.with_extension("json")
     }
 
-    /// A directory that cannot be read does not hide the other's files.
+    /// The files with an extension. A directory that cannot be read does not hide the files of the
+    /// other.
     fn with_extension(&self, wanted: &str) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         for directory in self.directories() {
@@ -241,7 +245,8 @@ fn surplus(mut files: Vec<(Duration, PathBuf)>, limit: Duration, kept: usize) ->
         .collect()
 }
 
-/// Slurm may reuse the job id while an older report waits: the name has the run id or prolog time.
+/// The name of a report's file. Slurm may give the job id again while an older report waits, so the
+/// name has the run id or the prolog time.
 fn file_name(report: &FinishRequest) -> String {
     let launch = match (report.run_id, report.prolog_at) {
         (Some(run_id), _) => format!(".{run_id}"),
@@ -262,7 +267,7 @@ fn is_of(path: &Path, job: &Job) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let launch = name.and_then(|name| name.strip_prefix(&stem(job))?.strip_suffix(".json"));
     launch.is_some_and(|launch| {
-        // More dots: another node, whose name only begins like this one's.
+        // With more dots it belongs to another node, whose name only begins like this one's.
         launch.is_empty() || launch.starts_with('.') && !launch[1..].contains('.')
     })
 }
@@ -307,7 +312,7 @@ mod tests {
         assert_eq!(gone(50, 9), [PathBuf::from("e")]);
     }
 
-    /// What stands in the spool is sent as it was written, or refused by its line.
+    /// A report in the spool is sent as it was written, or is refused by its line.
     ///
     /// Attack (parsers): A spooled report.
     /// Outcome: It is sent as it was written, or refused by its line.
@@ -370,7 +375,7 @@ mod tests {
     }
 
     impl Spool {
-        /// Delivers where there is nobody to send to.
+        /// Delivers to an address where nobody listens.
         async fn sent_to_nobody(&self, path: &Path) -> Delivery {
             let client: io_autotune_protocol::ClientConfig =
                 toml::from_str("endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n").unwrap();
@@ -387,7 +392,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let spool = usable(parent.path());
         let path = spool.add(&report(Some(7), None)).unwrap();
-        // Of what fails to be read and can be read later, this can be had by root as well.
+        // Of the files that cannot be read now but later, a test as root can have this one as well.
         let lease = Lease::of(&path);
         let delivery = spool.sent_to_nobody(&path).await;
         assert!(
@@ -427,12 +432,12 @@ mod tests {
         spool.sweep(written.unwrap() + 2 * REFUSED_AGE);
         assert!(!aside.exists());
 
-        // Once the spool can be used again both are.
+        // Once the spool can be used again, both are delivered.
         let again = spool.add(&report(Some(8), None)).unwrap();
         fs::remove_file(&spool.on_disk).unwrap();
         let on_disk = spool.add(&report(Some(9), None)).unwrap();
         assert_eq!(spool.waiting(), [on_disk, again.clone()]);
-        // What others can write is not looked at.
+        // A directory that others can write is not looked at.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         fs::set_permissions(spool.in_memory(), open).unwrap();
         assert!(!spool.waiting().contains(&again));

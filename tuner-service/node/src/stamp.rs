@@ -1,21 +1,22 @@
-//! Stamps: what the plugin's `stamp.c` saw of each step, one small text file each, written as root
-//! in the job's directory.
+//! Stamps: the plugin's `stamp.c` records each step in one small text file, written as root in the
+//! job's directory.
 
 use std::collections::BTreeMap;
 
 use crate::clock::Clocks;
 use io_autotune_protocol::{Step, VariableState};
 
-/// What a stamp says of a step on this node.
+/// The content of a stamp: a step on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) step: Step,
-    /// Nanoseconds of CLOCK_MONOTONIC.
+    /// The start, in nanoseconds of CLOCK_MONOTONIC.
     start: u64,
 }
 
-/// The steps as the service is told of them. Of several without a batch step it is told when each started:
-/// they may have overlapped, and the time in which two of them ran counts once.
+/// The steps in the form that is sent to the service. If there are several and no batch step, each
+/// has the time of its start: they may have overlapped, and the time in which two of them ran
+/// counts once.
 pub(crate) fn steps(stamps: Vec<Stamp>, clocks: Option<Clocks>) -> Vec<Step> {
     let may_overlap =
         stamps.len() > 1 && stamps.iter().all(|stamp| stamp.step.step_id != Step::BATCH);

@@ -1,4 +1,4 @@
-//! In the prolog, as root: gets the job's parametrization and writes its files.
+//! The prolog, as root: gets the job's parametrization and writes its files.
 
 use std::path::Path;
 
@@ -31,8 +31,8 @@ pub(crate) enum StartError {
     Directory(#[from] DirectoryError),
 }
 
-/// The variables that earlier answers named to watch. A start without an answer watches them, so
-/// that a run with the user's own settings does not count as one of the default.
+/// The file with the variables that earlier answers named to watch. A start without an answer
+/// watches them, so that a run with the user's own settings does not count as a run of the default.
 const WATCHED: &str = "watched";
 
 pub(crate) async fn start(
@@ -42,16 +42,16 @@ pub(crate) async fn start(
     deadline: Deadline,
 ) -> Result<(), StartError> {
     let config = service.node_config();
-    // A killed helper may have left an earlier job's settings.
+    // A killed helper may have left an earlier job's settings in force.
     restore::put_back(&config, places);
     let node_job = job::read(|name| std::env::var(name).ok())?;
     if node_job.is_later_component {
         return Ok(());
     }
-    // Every node asks and gets the same answer: a step may run wholly on another node than the
-    // batch script, and its rank 0 reads a file of its own node.
+    // Every node asks and gets the same answer, because a step may run on other nodes than the
+    // batch script's, and its rank 0 reads a file of its own node.
     let limit_seconds = node_job.limit_seconds;
-    // Whoever asked is told once, where the job begins.
+    // A job that asked is told once, on the node where it begins.
     let asked = node_job.request.tell && node_job.is_first_node;
     let request = StartRequest {
         job: node_job.job,
@@ -60,7 +60,7 @@ pub(crate) async fn start(
         started_at: node_job.started_at,
         node_state: Some(state::of(places, Timestamp::now())),
     };
-    // Tells apart launches with the same job id; nothing is measured with it.
+    // Tells launches with the same job id apart; nothing is measured with it.
     let prolog_at = Timestamp::now();
     keep_what_an_earlier_launch_left(places, &request.job);
     let directory = JobDirectory::create(&places.run_dir, &request.job)?;
@@ -103,7 +103,8 @@ pub(crate) async fn start(
     let marks = written
         .as_ref()
         .map(|written| named(MARKS_VARIABLE, &written.marks));
-    // Written first in case this process is killed: steps are stamped and nothing is delivered.
+    // Written first, in case this process is killed: then steps are stamped and nothing is
+    // delivered.
     let mut nothing = JobEnvironment {
         watch,
         set: marks.iter().cloned().collect(),
@@ -124,7 +125,7 @@ pub(crate) async fn start(
             let settings = apply_settings(&answer, &request.job, &config, places, deadline);
             let refused = matches!(settings, Some(Outcome::NotApplied { .. }));
             let mut environment = if refused {
-                // All of a parametrization or none of it.
+                // Either all of a parametrization is applied or nothing.
                 nothing_set(&answer)
             } else {
                 lay_out_files(&directory, &request.job, &answer)?
@@ -171,8 +172,8 @@ enum NoAnswer {
     Client(#[from] ClientError),
 }
 
-/// An earlier launch of the job, of which nothing is reported yet, keeps what it has written: its
-/// place is this launch's from now on, and its directory is put by until the timer reports it.
+/// Keeps the files that an unreported earlier launch of the job has written: its place is this
+/// launch's from now on, and its directory is set aside until the timer reports it.
 fn keep_what_an_earlier_launch_left(places: &Places, job: &Job) {
     let place = written::find_place(&places.spool_dir, job);
     if let (Some(place), Ok(Some(earlier))) = (place, JobDirectory::open(&places.run_dir, job))
@@ -240,7 +241,7 @@ async fn ask(
     Ok(answer?)
 }
 
-/// Writes the answer's files; returns the environment that names them, which is written last.
+/// Writes the files of the answer. Returns the environment that names them, which is written last.
 fn lay_out_files(
     directory: &JobDirectory,
     job: &Job,
@@ -326,8 +327,8 @@ mod tests {
         }
     }
 
-    /// What a service that is wrong, but signs, may answer: whatever it is, files are written in the job's directory
-    /// alone, and the plugin is told of it in lines that it takes.
+    /// The answer of a service that is wrong, but signs correctly: whatever it contains, files are
+    /// written only in the job's directory, and the plugin gets lines that it accepts.
     ///
     /// Attack (service): The service is wrong, and signs its answer.
     /// Outcome: Files are written in the job's directory alone, and the plugin gets printable

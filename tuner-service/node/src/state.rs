@@ -1,4 +1,4 @@
-//! What a node says of itself when it starts a run, for the service's `doctor`.
+//! The state that a node reports when it starts a run, for the service's `doctor`.
 
 use std::io;
 use std::path::Path;
@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use crate::places::Places;
 use crate::spool::Spool;
 
-/// Files of the spool that are looked at: a prolog waits for it.
+/// The most files of the spool that are looked at, because a prolog waits for it.
 const MOST: usize = 1000;
 
-/// Of the plugin's arguments, and bytes of each.
+/// The most arguments of the plugin that are sent. The following is the most bytes of each.
 const ARGUMENTS: usize = 16;
 const ARGUMENT: usize = 512;
 

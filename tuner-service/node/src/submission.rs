@@ -11,13 +11,13 @@ use serde::de::IgnoredAny;
 use crate::deadline::Deadline;
 use crate::output::show;
 
-/// Exit code of a wrong name; any other lets the job pass.
+/// The exit code for a wrong name. With any other the plugin lets the job pass.
 const REFUSED: u8 = 2;
 
-/// The most that is read of what the user asked for: more than the plugin sends.
+/// The most bytes of a user's request that are read: more than the plugin sends.
 const INPUT_MOST: u64 = 64 * 1024;
 
-/// What the user asked for: an argument, as plugins up to 0.3.0 give it, or standard input.
+/// The user's request: an argument, as plugins up to 0.3.0 pass it, or standard input.
 pub(crate) fn given(argument: Option<&str>) -> io::Result<String> {
     match argument {
         Some(argument) => Ok(argument.to_owned()),
@@ -50,7 +50,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Says why a job cannot be submitted. The plugin refuses it also where the reason is lost.
+/// Prints why a job cannot be submitted. The plugin refuses the job even if the reason is lost.
 fn refused(why: &dyn std::error::Error) -> ExitCode {
     show(&why.to_string(), ExitCode::SUCCESS);
     ExitCode::from(REFUSED)

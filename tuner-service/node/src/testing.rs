@@ -1,4 +1,4 @@
-//! Shared by the tests of several modules.
+//! Helpers for the tests of several modules.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use io_autotune_protocol::Job;
 use crate::job::NodeJob;
 use crate::places::Places;
 
-/// A node's directories in this one, which are not made.
+/// A node's directories below this one, which are not made.
 pub(crate) fn places(parent: &Path) -> Places {
     Places {
         run_dir: parent.join("run"),
@@ -34,7 +34,7 @@ pub(crate) fn job() -> Job {
     }
 }
 
-/// What its prolog or epilog is told, on its first node.
+/// The job as its prolog or epilog sees it, on its first node.
 pub(crate) fn node_job() -> NodeJob {
     NodeJob {
         job: job(),
@@ -47,8 +47,8 @@ pub(crate) fn node_job() -> NodeJob {
     }
 }
 
-/// A lease that another process holds on a file: until it is dropped, whoever will not wait cannot
-/// open the file.
+/// A lease that another process holds on a file: until it is dropped, the file cannot be opened
+/// without waiting.
 pub(crate) struct Lease {
     holder: Child,
 }
@@ -75,7 +75,8 @@ impl Drop for Lease {
     }
 }
 
-/// Says so when it has the lease, and holds it until its input ends.
+/// A Python program that takes the lease, prints a line when it has it, and holds it until its
+/// input ends.
 const HOLDS_A_LEASE: &str = "import fcntl, os, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
 file = os.open(sys.argv[1], os.O_RDONLY)

@@ -1,22 +1,24 @@
-//! What a job that asked (`--io-autotune=tell`) says in its output of what it runs with.
+//! The line that a job that asked for it (`--io-autotune=tell`) prints in its output about what it
+//! runs with.
 //!
-//! How it did is known only after it ended, when no process of its user's is left that could write.
+//! How the job did is known only after its end, when no process of its user is left that could
+//! print it.
 
 use io_autotune_model::{Phase, Role};
 use io_autotune_protocol::StartAnswer;
 
 use crate::files::is_one_line;
 
-/// What a job was given.
+/// The answer of the service for a job, or why there is none.
 #[derive(Debug)]
 pub(crate) enum Given<'a> {
     Answer(&'a StartAnswer),
-    /// Its node's settings could not be changed.
+    /// The settings of its node could not be changed.
     Refused,
     NoAnswer,
 }
 
-/// One line of printable ASCII.
+/// The line, in printable ASCII.
 pub(crate) fn told(job_id: u32, given: &Given<'_>) -> String {
     let what = match given {
         Given::NoAnswer => "its defaults: the tuner did not answer".to_owned(),
@@ -25,8 +27,8 @@ pub(crate) fn told(job_id: u32, given: &Given<'_>) -> String {
             role: Role::Observe,
             ..
         }) => "its defaults: it is only observed".to_owned(),
-        // Which it is nobody is told before the verdict: who knew could end the control runs that
-        // go slowly.
+        // Whether it is a control run is shown to nobody before the verdict: a user who knew could
+        // cancel slow control runs.
         Given::Answer(StartAnswer {
             phase: Phase::Settled,
             role: Role::Settled | Role::Control,

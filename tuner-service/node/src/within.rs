@@ -1,6 +1,6 @@
-//! Becomes a site's program inside its control group: what it starts is in that group from the
-//! first instruction on. The helper runs itself for it, because a group is entered by one's own
-//! hand, before the user is taken on.
+//! Becomes a site's program inside its control group, so that everything it starts is in that group
+//! from the first instruction on. The helper runs itself for this, because a process has to enter a
+//! group by itself, before it changes to the user.
 
 use std::ffi::OsString;
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) struct Within {
 }
 
 impl Within {
-    /// Comes back with an error only.
+    /// Becomes the program. Returns only on an error.
     pub(crate) fn run(&self) -> io::Error {
         if let Err(error) = cgroup::enter(&self.group) {
             return error;
@@ -41,7 +41,7 @@ impl Within {
     }
 }
 
-/// What runs a program within a group.
+/// The command that runs a program within a group.
 pub(crate) fn command(group: &Path, owner: Option<(u32, u32)>, argv: &[String]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg("within").arg("--group").arg(group);
@@ -53,7 +53,8 @@ pub(crate) fn command(group: &Path, owner: Option<(u32, u32)>, argv: &[String]) 
     command
 }
 
-/// Setting a uid makes the standard library drop root's supplementary groups.
+/// Sets the user of a command. Setting a uid makes the standard library drop root's supplementary
+/// groups.
 pub(crate) fn as_user(command: &mut Command, owner: Option<(u32, u32)>) -> &mut Command {
     match owner {
         Some((uid, gid)) => command.gid(gid).uid(uid),

@@ -2,8 +2,8 @@
 //! [marks](io_autotune_protocol::Mark).
 //!
 //! They are owned by the user, named by variables of the job, and alone in a file system of their
-//! own, in memory, at `SPOOL/in-force/CLUSTER.NODE.JOBID`: so small that whatever a job writes there
-//! fills neither a disk nor a memory.
+//! own, in memory, at `SPOOL/in-force/CLUSTER.NODE.JOBID`. It is so small that a job can fill
+//! neither a disk nor the memory with it.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
@@ -22,34 +22,35 @@ use crate::files::{
 use crate::job::name_on_node;
 use crate::output::say;
 
-/// The most that is read of values: the library's FILE_MAX and TEXT_MAX (`mpi_in_force.c`).
+/// The most bytes of values that are read: the library's FILE_MAX and TEXT_MAX (`mpi_in_force.c`).
 const VALUES_BYTES: u64 = 65536 + 8192;
-/// What a job can leave: the files, and the directory that they are in. Whole pages, for both.
+/// The options of the file system, which limit what a job can leave: the two files and their
+/// directory, in whole pages.
 const ROOM: &str = "size=147456,nr_inodes=3,mode=0711";
 const VALUES: &str = "values";
 const MARKS: &str = "marks";
 
-/// Where a job writes.
+/// The files that a job writes.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) values: PathBuf,
     pub(crate) marks: PathBuf,
 }
 
-/// What a job has left.
+/// The content of the files that a job has left.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) values: Vec<u8>,
-    /// One byte more than [`MARKS_BYTES`] of what is longer.
+    /// The marks; one byte more than [`MARKS_BYTES`] of a longer file.
     pub(crate) marks: Vec<u8>,
 }
 
-/// A job's place, as it was found: what comes to its path after that is another launch's, which is
-/// neither read nor removed.
+/// A job's place, as it was found: anything that comes to its path afterwards is another launch's,
+/// and is neither read nor removed.
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,
-    /// Nothing, where a helper of 0.2.0 has left a file.
+    /// The root of its file system; none if a helper of 0.2.0 has left a file.
     root: Option<File>,
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<Written, DirectoryErro
     ensure_directory(spool_dir)?;
     ensure_directory(&directory(spool_dir))?;
     let place = place(spool_dir, job);
-    // Of an earlier launch.
+    // The place of an earlier launch.
     clear(&place).map_err(at(&place))?;
     let written = Written {
         values: place.join(VALUES),
@@ -100,13 +101,13 @@ fn mounted(place: &Path) -> Result<(), io::Error> {
         mounted.map_err(io::Error::from)
     };
     match attempt() {
-        // Whoever clears an earlier launch's place away has just removed the empty directory.
+        // A helper that removes an earlier launch's place has just removed the empty directory.
         Err(error) if error.kind() == io::ErrorKind::NotFound => attempt(),
         made => made,
     }
 }
 
-/// Finds where a job writes; `None` if there is no such place, or none that can be trusted.
+/// The place where a job writes; `None` if there is none, or none that can be trusted.
 pub(crate) fn find_place(spool_dir: &Path, job: &Job) -> Option<Place> {
     let found =
         check_directory(&directory(spool_dir)).and_then(|()| Place::found(place(spool_dir, job)));
@@ -120,7 +121,8 @@ pub(crate) fn find_place(spool_dir: &Path, job: &Job) -> Option<Place> {
     })
 }
 
-/// What a job has left at its place. What cannot be read at once is not waited for.
+/// Reads the files that a job has left at its place. A file that cannot be read at once is not
+/// waited for.
 pub(crate) fn read(place: Option<&Place>, job: &Job) -> Left {
     let Some(place) = place else {
         return Left::default();
@@ -131,7 +133,7 @@ pub(crate) fn read(place: Option<&Place>, job: &Job) -> Left {
     }
 }
 
-/// Takes a job's place away, once what it held is in a report that survives.
+/// Removes a job's place, once its content is in a report that survives.
 pub(crate) fn remove(place: Option<Place>) {
     if let Some(place) = place
         && let Err(error) = place.clear()
@@ -179,14 +181,14 @@ impl Place {
         Ok(text)
     }
 
-    /// Takes its file system away, whoever still has a file of it open, and then the directory, unless
-    /// something is there again.
+    /// Unmounts its file system, even if some process still has a file of it open, and then removes
+    /// the directory, unless it is not empty.
     fn clear(&self) -> io::Result<()> {
         let Some(root) = &self.root else {
             return clear(&self.path);
         };
         match umount2(&way_to(root), MntFlags::MNT_DETACH) {
-            // There is no mount; or we may not mount, and have not.
+            // There is no mount; or this process may not mount, and has not.
             Ok(()) | Err(Errno::EINVAL | Errno::ENOENT | Errno::EPERM) => {}
             Err(error) => return Err(error.into()),
         }
@@ -203,7 +205,7 @@ impl Place {
 }
 
 /// The job's file, not yet opened for reading. Its user can mount a file system of their own over
-/// it (fusermount(1)), whose answers root would wait for.
+/// it (fusermount(1)), for whose answers root would wait.
 fn file_of(root: &File, name: &str) -> io::Result<File> {
     let file = find(&way_to(root).join(name))?;
     if mount_of(&file)? == mount_of(root)? {
@@ -213,7 +215,7 @@ fn file_of(root: &File, name: &str) -> io::Result<File> {
     }
 }
 
-/// The line of proc_pid_fdinfo(5) that tells the mount that a file was found in.
+/// The line of proc_pid_fdinfo(5) that tells the mount in which a file was found.
 fn mount_of(file: &File) -> io::Result<String> {
     let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let line = told.lines().find(|line| line.starts_with("mnt_id:"));
@@ -221,14 +223,14 @@ fn mount_of(file: &File) -> io::Result<String> {
         .ok_or_else(|| io::Error::other("the kernel does not tell its mount"))
 }
 
-/// Takes a job's file system away, whoever still has its file open.
+/// Unmounts a job's file system, even if some process still has its file open.
 fn clear(place: &Path) -> io::Result<()> {
     loop {
         match umount2(place, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW) {
             // Not even a helper that was killed and run again mounts two at one place, but a loop
-            // that ends only where nothing is mounted leaves none.
+            // that ends only when nothing is mounted leaves none.
             Ok(()) => {}
-            // There is no mount, or nothing; or we may not mount, and have not.
+            // There is no mount, or no file; or this process may not mount, and has not.
             Err(Errno::EINVAL | Errno::ENOENT | Errno::EPERM) => break,
             Err(error) => return Err(error.into()),
         }
@@ -240,12 +242,12 @@ fn clear(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes all jobs' files; only while no job runs.
+/// Removes all jobs' files. Only to be called while no job runs.
 pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
     forget_those(spool_dir, |_| true)
 }
 
-/// Removes the files of the jobs whose place is left, by what `is_left` says of it.
+/// Removes the files of the jobs for whose place `is_left` returns true.
 pub(crate) fn forget_those(
     spool_dir: &Path,
     is_left: impl Fn(&Path) -> bool,
@@ -257,7 +259,7 @@ pub(crate) fn forget_those(
     check_directory(&path)?;
     for entry in fs::read_dir(&path).map_err(at(&path))? {
         let entry = entry.map_err(at(&path))?.path();
-        // What is found before it is asked for is what the answer is about.
+        // Found before `is_left` is called, so that its answer is about this place.
         if let Some(place) = Place::found(entry)?
             && is_left(&place.path)
         {
@@ -280,13 +282,14 @@ mod tests {
 
     const LINE: &str = "romio_ds_write enable\n";
 
-    /// A job's files in a spool; none where the test is not root's, who alone mounts.
+    /// The files of a job in a spool; none if the test does not run as root, because only root can
+    /// mount.
     fn made() -> Option<(tempfile::TempDir, Job, Written)> {
         let spool = tempfile::tempdir().unwrap();
         let job = testing::job();
         let made = make(spool.path(), &job);
         if !nix::unistd::geteuid().is_root() {
-            // The job goes on without.
+            // The job runs without them.
             assert!(made.is_err());
             assert!(take(spool.path(), &job).values.is_empty());
             return None;
@@ -295,7 +298,7 @@ mod tests {
         Some((spool, job, written))
     }
 
-    /// What a job's epilog reads, and removes.
+    /// Reads and removes the files, as a job's epilog does.
     fn take(spool_dir: &Path, job: &Job) -> Left {
         let place = find_place(spool_dir, job);
         let left = read(place.as_ref(), job);
@@ -303,7 +306,8 @@ mod tests {
         left
     }
 
-    /// How many jobs have one, in a directory that stays: another job may be about to begin in it.
+    /// The number of jobs with a place. The directory of places stays, because another job may be
+    /// about to begin in it.
     fn places(spool_dir: &Path) -> usize {
         fs::read_dir(directory(spool_dir)).unwrap().count()
     }
@@ -332,7 +336,7 @@ mod tests {
         let again = make(spool.path(), &job).unwrap();
         forget_all(spool.path()).unwrap();
         assert!(!again.values.exists());
-        // As a helper of 0.2.0 has left it.
+        // The place as a helper of 0.2.0 has left it.
         fs::create_dir_all(directory(spool.path())).unwrap();
         fs::write(place(spool.path(), &job), LINE).unwrap();
         assert!(take(spool.path(), &job).values.is_empty());
@@ -380,7 +384,7 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let secret = elsewhere.path().join("secret");
         fs::write(&secret, "begin 1\nend 9\n").unwrap();
-        // Root's own hand puts there what no user can.
+        // Root puts things there that no user can.
         let puts: [(&str, Put); 4] = [
             ("a link to a file of root's", &|path| {
                 symlink(&secret, path).unwrap();

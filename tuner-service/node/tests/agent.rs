@@ -1,5 +1,5 @@
-//! The agent as a process: what it may, what it moves, and how it ends. Its levers and statistics are
-//! files here; `tests/cluster/test_online.py` gives it a real device's.
+//! The agent as a process: its rights, the levers it moves, and its end. Its levers and statistics
+//! are files here; `tests/cluster/test_online.py` gives it a real device's.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -59,7 +59,7 @@ impl Ready {
 }
 
 fn told(statistics: &Path, moved: u64) {
-    // It reads at any time: the file is never empty.
+    // The agent reads at any time, so the file is never empty.
     let draft = statistics.with_extension("new");
     fs::write(&draft, format!("moved_bytes {moved:020}\n")).unwrap();
     let text = fs::read(&draft).unwrap();
@@ -122,7 +122,7 @@ fn it_climbs_where_twice_the_value_brings_more_and_leaves_all_else_alone() {
         });
         assert_eq!(fs::read_to_string(agent.path("other")).unwrap(), "5\n");
         let journal = agent.journal();
-        // Its head, and a move at least from 8 to 32 and on to 64.
+        // The journal's head, and at least a move from 8 to 32 and on to 64.
         assert!(journal.len() > 2, "{journal:?}");
         assert!(
             journal[0].contains(policy) && journal[1].contains("at_ms"),
@@ -160,7 +160,7 @@ fn it_is_nobody_in_a_session_of_its_own_with_no_more_than_it_needs() {
     let stat = fs::read_to_string(format!("/proc/{}/stat", agent.child.id())).unwrap();
     let session = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(3);
     assert_eq!(session, Some(agent.child.id().to_string().as_str()));
-    // Cargo hands pipes of its own down to tests; the plugin hands nothing down.
+    // Cargo passes pipes of its own to tests; the plugin passes nothing.
     let open = fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap();
     let open = open.map(|entry| fs::read_link(entry.unwrap().path()).unwrap());
     let mut files: Vec<PathBuf> = open

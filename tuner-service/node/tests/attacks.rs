@@ -1,5 +1,5 @@
-//! What somebody could put in the place of each file that the helper reads, writes or removes, tried on the helper
-//! itself: it comes to its end in time, touches nothing elsewhere, and the job goes on.
+//! Attacks on the helper itself: in the place of each file that it reads, writes or removes there is
+//! something else. It ends in time, touches nothing elsewhere, and the job goes on.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use nix::sys::stat::Mode;
 
 const PRECIOUS: &str = "as it was";
 
-/// What stands where a file is expected.
+/// The kinds of things that are put where a file is expected.
 const KINDS: &[&str] = &[
     "link",
     "dangling",
@@ -30,7 +30,7 @@ const KINDS: &[&str] = &[
     "open",
 ];
 
-/// A node that was never asked, with what must stay as it is beside it.
+/// A node that has run no hook yet, with files beside it that must not change.
 struct Node {
     root: tempfile::TempDir,
 }
@@ -41,12 +41,12 @@ impl Drop for Node {
     }
 }
 
-/// Takes away the small file systems of jobs, as a directory that holds one cannot be removed.
+/// Unmounts the small file systems of jobs, because a directory with a mount cannot be removed.
 fn unmount_below(directory: &Path) {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     for point in points.filter(|point| Path::new(point).starts_with(directory)) {
-        // What is mounted below another goes with it.
+        // A mount below another one is detached with it.
         let _ = umount2(point, MntFlags::MNT_DETACH);
     }
 }
@@ -116,7 +116,8 @@ impl Node {
             .stderr(File::create(self.path("said")).unwrap())
             .spawn()
             .unwrap();
-        // The plugin would kill it after 2.1 s; here a machine may be busy, and what hangs hangs for ever.
+        // The plugin would kill it after 2.1 s. A test's machine may be busy, and a helper that
+        // hangs does so for ever.
         let end = Instant::now() + Duration::from_secs(60);
         while child.try_wait().unwrap().is_none() {
             if Instant::now() > end {
@@ -165,7 +166,7 @@ impl Node {
         }
     }
 
-    /// Nothing elsewhere was written, made or removed.
+    /// Checks that nothing elsewhere was written, made or removed.
     fn check(&self, what: &str) {
         assert_eq!(
             fs::read_to_string(self.path("precious")).unwrap(),
@@ -195,7 +196,7 @@ impl Node {
     }
 }
 
-/// Makes our directories as the first hook on a node does.
+/// A node with its directories, as the first hook makes them.
 fn used() -> Node {
     let node = Node::new();
     let start = node.hook("start");
@@ -269,7 +270,7 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
         assert!(finish.good, "{kind}: {}", finish.said);
         let reports = node.reports();
         assert_eq!(reports.len(), 1, "{kind}: {}", finish.said);
-        // Neither does it hide what can be believed.
+        // Nor does it hide the good stamp.
         assert_eq!(
             reports[0]["steps"].as_array().unwrap().len(),
             1,
@@ -278,7 +279,8 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
         );
         assert_eq!(reports[0]["steps"][0]["step_id"], 1, "{kind}");
         let mut measures = reports[0]["measures"].as_object().unwrap().clone();
-        // No file says what is mounted here: whoever shares the host may mount meanwhile.
+        // Measures of mounts are left out, because another user of the host may mount something
+        // meanwhile.
         measures.retain(|name, _| !name.ends_with("_mounts"));
         assert!(measures.is_empty(), "{kind}: {measures:?}");
         assert!(
@@ -313,16 +315,17 @@ fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
                 node.hook(command);
                 node.check(&format!("{kind} as {name} in {command}"));
             }
-            // Where it stands in the way of the report there is none, and the next launch is not in its way.
+            // If it is in the way of the report there is none; but it is not in the way of the next
+            // launch.
             assert!(node.job("job.env").is_file(), "{kind} as {name}");
         }
     }
 }
 
-/// Puts one thing after the other in the place of files, as fast as it goes, until told to stop.
+/// Puts one thing after the other in the place of files, as fast as possible, until it is stopped.
 fn swap(node: &Node, places: &[PathBuf], stop: &AtomicBool) -> usize {
     let mut swapped = 0;
-    // What is put there comes by a rename, as whoever is in a race would do it.
+    // The things are moved there by a rename, as an attacker in a race would do it.
     let aside = node.path("aside");
     fs::create_dir_all(&aside).unwrap();
     while !stop.load(Ordering::Relaxed) {
@@ -333,7 +336,7 @@ fn swap(node: &Node, places: &[PathBuf], stop: &AtomicBool) -> usize {
                     fs::remove_dir_all(&new).unwrap();
                 }
                 node.put(kind, &new);
-                // The directory may be gone meanwhile, or a directory stand there.
+                // The directory may be gone by then, or there may be a directory.
                 let _ = fs::rename(place, aside.join("was"));
                 swapped += usize::from(fs::rename(&new, place).is_ok());
                 if aside.join("was").is_dir() {
@@ -371,7 +374,8 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
         });
         let what = format!("round {round}: {}", finish.said);
         node.check(&what);
-        // What is swapped while the directory is cleared away may stay there: the next start makes it anew.
+        // A thing that is put there while the directory is removed may stay: the next start makes
+        // the directory anew.
         let reports = node.reports();
         assert_eq!(reports.len(), 1, "{what}");
         let steps = reports[0]["steps"].as_array().unwrap();
@@ -410,7 +414,7 @@ fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
             let finish = node.hook("finish");
             node.check(&what);
             if kind == "link" && place < 3 {
-                // Where it leads there is nothing of the job: as if no prolog had run.
+                // The link leads to a directory without the job, as if no prolog had run.
                 assert!(finish.good, "{what}: {}", finish.said);
                 assert_eq!(
                     node.reports()[0]["steps"].as_array().unwrap().len(),
@@ -436,12 +440,13 @@ fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     }
 }
 
-/// What becomes of a spool.
+/// A way to make a spool unusable.
 type Spoil = fn(&Path);
 
 const MARKS: &str = "begin 1000000000\nend 3000000000\nobjective rate 4\n";
 
-/// What a job has written as its marks; `false` where the test is not root's, who alone mounts.
+/// Writes the marks of a job. Returns `false` if the test does not run as root, because only root
+/// can mount.
 fn marked(node: &Node) -> bool {
     let marks = node.path("spool/in-force/c.n1.7/marks");
     let written = nix::unistd::geteuid().is_root();
@@ -451,7 +456,7 @@ fn marked(node: &Node) -> bool {
     written
 }
 
-/// What slurmd tells an epilog of how the job has ended.
+/// The variables by which slurmd tells an epilog how the job ended.
 const ENDED: [(&str, &str); 2] = [
     ("SLURM_JOB_EXIT_CODE2", "3:0"),
     ("SLURM_JOB_DERIVED_EC", "768"),
@@ -497,7 +502,7 @@ fn a_spool_that_becomes_unusable_loses_nothing_of_a_job() {
             let reports = node.reports();
             assert_eq!(reports.len(), 1, "{what}: {}", finish.said);
             assert_eq!(reports[0]["epilog"]["exit_code"], "3:0", "{what}");
-            // A spool that is no directory has no place for marks either.
+            // A spool that is not a directory has no place for marks either.
             if what != "a file" {
                 let measures = &reports[0]["measures"];
                 assert_eq!(measures["objective.rate"], 4.0, "{what}: {measures}");
@@ -566,7 +571,7 @@ fn a_launch_without_an_epilog_is_reported_though_the_job_is_launched_again() {
         "{}",
         reports[0]
     );
-    // What the next launch writes is its own.
+    // The files that the next launch writes are its own.
     assert!(marked(&node));
     assert!(node.hook_with("finish", &again).good);
     let reports = node.reports();

@@ -1,5 +1,5 @@
-//! What Slurm's Prolog= and Epilog= run under `PrologFlags=RunInJob`, with scripts in the place of
-//! the helper that it runs.
+//! The hook that Slurm's Prolog= and Epilog= run with `PrologFlags=RunInJob`, with scripts in the
+//! place of the helper that it runs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,8 @@ struct Ended {
     took: Duration,
 }
 
-/// Runs the hook of an epilog, which runs this script; `None` where only root's would run.
+/// Runs the hook of an epilog, with this script as the helper; `None` if the test does not run as
+/// root.
 fn hook(script: &str) -> Option<(tempfile::TempDir, Ended)> {
     if !nix::unistd::geteuid().is_root() {
         return None;

@@ -1,4 +1,4 @@
-//! The process that reads answers in root's place: what it tells, and how little it can do.
+//! The process that reads answers in root's place: its output, and how little it can do.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nx-io-autotune-signature: MUNGE:abc:\r\n";
 
-/// A reader, and the service's end of the connection. As in a node's helper, the reader's end waits
-/// for nothing.
+/// A reader, and the service's end of the connection. As in a node's helper, the reader's end is
+/// non-blocking.
 fn reader() -> (Child, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
@@ -47,7 +47,7 @@ fn it_tells_one_answer_and_ends_well() {
     let (child, mut service) = reader();
     let body = "x".repeat(1024 * 1024);
     let answer = format!("{HEAD}content-length: {}\r\n\r\n{body}", body.len());
-    // Its result fills a pipe: somebody has to read it meanwhile.
+    // Its result fills a pipe, so it has to be read at the same time.
     let writing = std::thread::spawn(move || {
         service.write_all(answer.as_bytes()).unwrap();
         service

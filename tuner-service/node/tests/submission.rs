@@ -1,4 +1,5 @@
-//! At submission: what the user asked for comes by standard input, and what cannot be said fails.
+//! The helper at submission: the user's request comes by standard input, and a message that cannot
+//! be written is a failure.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// Runs the helper where there is no service, with this input.
+/// Runs the helper without a service, with this input.
 fn submitted(arguments: &[&str], input: &str, stdout: Stdio) -> Output {
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("client.toml");
@@ -47,7 +48,7 @@ fn what_the_user_asked_for_comes_by_input_or_from_older_plugins_as_an_argument()
     let (status, line) = said(&["submit"], "mode=loudly");
     assert_eq!(status, 0);
     assert!(line.contains("this job is not tuned"), "{line}");
-    // A wrong name is refused, and no answer refuses nothing.
+    // A wrong name is refused, but a missing answer refuses nothing.
     let wrong = said(&["check"], "../romio");
     assert_eq!((wrong.0, wrong.1.is_empty()), (2, false));
     assert_eq!(said(&["check", "--accelerator", "../romio"], ""), wrong);

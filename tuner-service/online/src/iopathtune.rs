@@ -1,25 +1,26 @@
-//! IOPathTune (Rashid, He, Bao, Dai: "IOPathTune: Adaptive Online Parameter Tuning for Parallel File
-//! System I/O Path", section "Design of IOPathTune").
+//! IOPathTune (Rashid, He, Bao, Dai: "IOPathTune: Adaptive Online Parameter Tuning for Parallel
+//! File System I/O Path", section "Design of IOPathTune").
 //!
-//! As published: each period one lever, in turn, is doubled or halved; if the last move brought
-//! bandwidth the next one goes the same way, else the other; where contention develops, the last
-//! move gets the blame and is taken back. The paper leaves open, and here is so:
+//! As published: in each period one lever, in turn, is doubled or halved. If the last move
+//! increased the bandwidth the next one goes the same way, otherwise the other way. If contention
+//! develops, the last move is blamed and taken back. The paper leaves some points open, which are
+//! decided here as follows:
 //!
-//! - *The same way*: [`Directions`].
-//! - The first move is up: defaults are made for small clients.
-//! - No more bandwidth than before is no improvement.
-//! - Contention is that dirty data grows while programs give as much as before, and bandwidth falls.
-//!   What was taken back is not judged again.
-//! - At its bound a lever turns round. One without room is passed over.
+//! - *The same way*: see [`Directions`].
+//! - The first move is up, because defaults are made for small clients.
+//! - Equal bandwidth is no improvement.
+//! - Contention means that dirty data grow while programs give as much as before, and bandwidth
+//!   falls. A move that was taken back is not judged again.
+//! - At its bound a lever changes direction. A lever without room is passed over.
 //! - An idle period, and one with a missing statistic, is no turn.
 
 use crate::{Action, Direction, Lever, Observation, Policy, Reason};
 
-/// What "the same way" refers to.
+/// The moves that "the same way" refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
-    /// The last move, of whichever lever: as the paper's words have it. Where one lever should rise
-    /// and the other fall it walks away from both.
+    /// The last move, of whichever lever, as the paper's words have it. If one lever should rise
+    /// and the other fall, this walks away from both.
     Shared,
     /// The last move of the same lever.
     OfEach,
@@ -30,7 +31,7 @@ pub enum Directions {
 pub struct IoPathTune {
     levers: Vec<Lever>,
     directions: Directions,
-    /// Of each lever; if shared, the first is all levers'.
+    /// The direction of each lever; if shared, the first is that of all levers.
     ways: Vec<Direction>,
     turn: usize,
     before: Option<Observation>,
@@ -44,7 +45,7 @@ struct Move {
 }
 
 impl IoPathTune {
-    /// It has moved nothing yet.
+    /// A policy that has not moved anything yet.
     pub fn new(levers: Vec<Lever>, directions: Directions) -> Self {
         IoPathTune {
             ways: vec![Direction::Up; levers.len()],
@@ -69,7 +70,7 @@ impl IoPathTune {
         }
     }
 
-    /// The next lever with room, moved.
+    /// Moves the next lever that has room.
     fn turn(&mut self, set: &[u64], reason: Reason) -> Option<Action> {
         for _ in 0..self.levers.len() {
             let lever = self.turn;
@@ -122,7 +123,8 @@ impl Policy for IoPathTune {
         if let Some(own) = self.levers.get_mut(lever) {
             *own = bounds;
         }
-        // What was refused, or leads out of the bounds, is nothing to judge or to take back.
+        // A move that was refused, or that leads out of the bounds, is neither judged nor taken
+        // back.
         self.last = self.last.filter(|last| last.lever != lever);
     }
 }

@@ -1,8 +1,9 @@
-//! Tuning while a job runs. A [`Policy`] is told every period what a client's I/O path did and what
-//! is set, and says what to set next. It reads no clock, no file and no randomness.
+//! Tuning while a job runs. In every period a [`Policy`] gets the activity of a client's I/O path
+//! and the values that are set, and returns the values to set next. It reads no clock, no file and
+//! no randomness.
 //!
-//! [`IoPathTune`] is the published one, [`Settling`] ours. [`Responsive`] stops either from moving
-//! what does nothing.
+//! [`IoPathTune`] is the published policy, [`Settling`] the project's own. [`Responsive`] keeps
+//! either from moving levers that have no effect.
 
 mod iopathtune;
 mod responsive;
@@ -16,79 +17,80 @@ pub use settling::Settling;
 /// `max_pages_per_rpc` and `max_rpcs_in_flight` do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lever {
-    /// At least 1.
+    /// The smallest value, at least 1.
     pub least: u64,
-    /// At least `least`.
+    /// The largest value, at least `least`.
     pub most: u64,
 }
 
-/// Where a lever moves.
+/// The direction in which a lever moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To twice its value.
     Up,
-    /// To half of it.
+    /// To half its value.
     Down,
 }
 
-/// What a client's I/O path did in a period: the four metrics of Rashid et al., "Design of
+/// The activity of a client's I/O path in a period: the four metrics of Rashid et al., "Design of
 /// IOPathTune". Reads count as writes do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// Data that waits in the page cache at the period's end, bytes.
+    /// Data waiting in the page cache at the end of the period, in bytes.
     pub dirty: f64,
-    /// How fast programs put data into the page cache or take it from there, bytes a second.
+    /// The rate at which programs put data into the page cache or take them from it, in bytes a
+    /// second.
     pub cached: f64,
-    /// How many requests the client made, a second.
+    /// Requests that the client made, per second.
     pub requests: f64,
-    /// How fast they moved data, bytes a second.
+    /// The rate at which these moved data, in bytes a second.
     pub bandwidth: f64,
 }
 
-/// What to set for the next period.
+/// The values to set for the next period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// The value of each lever.
     pub values: Vec<u64>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Why levers move.
+/// The reason why levers move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Nothing has moved yet.
     First,
-    /// The last move brought bandwidth.
+    /// The last move increased the bandwidth.
     Faster,
-    /// It did not.
+    /// The last move did not increase the bandwidth.
     NotFaster,
-    /// Data piles up since the last move: it is taken back.
+    /// Data pile up since the last move, so it is taken back.
     Contention,
-    /// To learn what this does.
+    /// The setting is tried to learn its effect.
     Try,
-    /// Back to the best known: what was tried is not better.
+    /// The levers go back to the best known setting, because the one that was tried is not better.
     Back,
-    /// The work is another one, which was met before: its best.
+    /// The work has changed to one that was met before: its best setting is used.
     KnownWork,
-    /// The work is another one: what the default does with it.
+    /// The work has changed to an unknown one: the default is measured with it.
     OtherWork,
-    /// This lever changes nothing: back to where it began, for good.
+    /// The lever has no effect, so it goes back to its initial value for good.
     Unresponsive,
 }
 
-/// Decides what to set.
+/// A policy that decides which values to set.
 pub trait Policy {
-    /// At a period's end: what was seen in it, `None` if a statistic is missing, and what is set, a
-    /// value of each lever. `None` leaves everything as it is.
+    /// Called at the end of a period with its observation, `None` if a statistic is missing, and
+    /// the values that are set, one for each lever. `None` leaves everything as it is.
     fn act(&mut self, seen: Option<&Observation>, set: &[u64]) -> Option<Action>;
 
-    /// From now on a lever has these bounds: the device has refused a value, or does not respond.
+    /// Sets new bounds of a lever, because the device has refused a value or does not respond.
     fn narrow(&mut self, lever: usize, bounds: Lever);
 }
 
 impl Lever {
-    /// A lever that stays where it is.
+    /// A lever with a single value.
     #[must_use]
     pub fn at(value: u64) -> Self {
         Lever {
@@ -97,13 +99,13 @@ impl Lever {
         }
     }
 
-    /// Whether a value is within the bounds.
+    /// Returns true if a value is within the bounds.
     #[must_use]
     pub fn takes(self, value: u64) -> bool {
         (self.least..=self.most).contains(&value)
     }
 
-    /// Twice or half of a value, within the bounds.
+    /// Twice or half the value, within the bounds.
     #[must_use]
     pub fn moved(self, value: u64, direction: Direction) -> u64 {
         match direction {
@@ -115,7 +117,7 @@ impl Lever {
 }
 
 impl Direction {
-    /// The other one.
+    /// The opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -126,12 +128,12 @@ impl Direction {
 }
 
 impl Observation {
-    /// Nothing moved, and nothing waits.
+    /// Returns true if nothing moved and nothing waits.
     pub fn is_idle(&self) -> bool {
         self.bandwidth <= 0.0 && self.dirty <= 0.0
     }
 
-    /// The numbers are what a path can do.
+    /// Returns true if the numbers are possible for a path.
     fn is_sound(&self) -> bool {
         [self.dirty, self.cached, self.requests, self.bandwidth]
             .iter()

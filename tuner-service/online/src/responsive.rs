@@ -1,22 +1,24 @@
-//! Stops a policy from moving levers to which the path does not respond: such a move brings nothing,
-//! and may cost the job something.
+//! Keeps a policy from moving levers to which the path does not respond: such a move brings
+//! nothing, and may cost the job something.
 //!
-//! Absence is to be shown, not assumed: a lever is given up once the bandwidths under its values
-//! differ by less than is worth a move, with their errors. In noise that takes long, or for ever.
+//! The absence of an effect must be shown, not assumed: a lever is given up once the bandwidths
+//! with its values differ by less than a worthwhile effect, with their errors. With much noise that
+//! takes long, or for ever.
 
 use std::collections::BTreeMap;
 
 use crate::{Action, Lever, Observation, Policy, Reason};
 
-/// A smaller effect, as a logarithm of bandwidth, is none.
+/// The smallest effect that matters, as a logarithm of bandwidth.
 const MATTERS: f64 = 0.05;
-/// Surely: so many standard errors.
+/// The number of standard errors for a sure result.
 const SURE: f64 = 2.0;
-/// What a value brings is known after so many periods; and so many values tell of a lever.
+/// The number of periods after which the effect of a value is known. The following is the number of
+/// values that must be known for a lever.
 const PERIODS: f64 = 4.0;
 const VALUES: usize = 3;
 
-/// Another policy, and what it sees of each lever.
+/// Another policy, with the observations of each lever.
 pub struct Responsive {
     inner: Box<dyn Policy>,
     levers: Vec<Seen>,
@@ -24,11 +26,11 @@ pub struct Responsive {
 
 struct Seen {
     began: u64,
-    /// `None` once it is given up.
+    /// The observations by value; `None` once the lever is given up.
     values: Option<BTreeMap<u64, Brought>>,
 }
 
-/// The logarithms of bandwidth under one value.
+/// The logarithms of bandwidth with one value.
 #[derive(Clone, Copy, Default)]
 struct Brought {
     periods: f64,
@@ -37,7 +39,8 @@ struct Brought {
 }
 
 impl Responsive {
-    /// `began`: the levers' values at the start, to which those go back that do nothing.
+    /// Wraps a policy. `began` are the levers' values at the start, to which levers without effect
+    /// go back.
     #[must_use]
     pub fn new(inner: Box<dyn Policy>, began: &[u64]) -> Self {
         let levers = began.iter().map(|began| Seen {
@@ -86,7 +89,7 @@ impl Policy for Responsive {
     }
 }
 
-/// Whether any two values surely bring the same.
+/// Returns true if the known values surely give the same bandwidth.
 fn changes_nothing(values: &BTreeMap<u64, Brought>) -> bool {
     let known: Vec<&Brought> = values
         .values()
@@ -133,13 +136,14 @@ mod tests {
     ];
     const BEGAN: [u64; 2] = [256, 8];
 
-    /// Noise of this size that comes back after 7 periods.
+    /// Noise of this size, which repeats after 7 periods.
     fn noise(period: usize, size: f64) -> f64 {
         const WAVE: [f64; 7] = [0.3, -1.0, 0.8, 0.0, -0.6, 1.0, -0.5];
         1.0 + size * WAVE[period % 7]
     }
 
-    /// What is set after so many periods of a path, and the periods in which a lever was given up.
+    /// The values set after this many periods of a path, and the periods in which a lever was given
+    /// up.
     fn run(
         policy: Box<dyn Policy>,
         periods: usize,
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_lever_that_matters_goes_on_moving() {
-        // Twice the pages bring a third more.
+        // Twice the pages give a third more bandwidth.
         let path =
             |period: usize, set: &[u64]| 1e6 * (set[0] as f64).powf(0.4) * noise(period, 0.01);
         let (set, _) = run(published(), 200, path);
@@ -213,7 +217,7 @@ mod tests {
                 let Some(action) = policy.act(Some(&seen), &set) else {
                     continue;
                 };
-                // The device takes at most 512.
+                // The device accepts at most 512.
                 if action.values[0] > 512 {
                     refused += 1;
                     let most = 512;

@@ -1,33 +1,36 @@
-//! Ours: remembers what each setting brought, moves to what is surely better, and rests when nothing
-//! near it is.
+//! The project's own policy: it remembers the bandwidth with each setting, moves to settings that
+//! are surely better, and rests when no neighbour is better.
 //!
 //! A blind walk pays for every second move and never ends. Here a setting is tried beside the best
-//! known one and compared with it, as far as noise allows; noise is measured where a setting is seen
-//! twice. Only what looked better is looked at again, and taken once it is better by a standard error:
-//! a mistake is seen soon, since the best is what is set. A setting that brings less than the default
-//! is left after one period, and what lies beyond a worse one is not tried. When a known setting
-//! suddenly brings something else, twice, the work is another one: if it was met before, its best is
-//! set at once, else it is learnt anew, from the default. At rest a neighbour is looked at now and
-//! then, as works may look alike at one setting, and more rarely each time in vain.
+//! known one and compared with it, as far as noise allows; noise is measured where a setting is
+//! seen twice. Only a setting that looked better is tried again, and it is adopted once it is
+//! better by a standard error: a mistake is noticed soon, because the best setting is the one in
+//! force. A setting that brings less than the default is left after one period, and settings beyond
+//! a worse one are not tried. If a known setting suddenly brings another bandwidth, twice, the work
+//! has changed: if it was met before, its best setting is used at once, otherwise it is learnt
+//! anew, from the default. At rest a neighbour is tried now and then, because works may look alike
+//! at one setting, and more rarely each time that it was in vain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Action, Direction, Lever, Observation, Policy, Reason};
 
-/// A smaller gain, as a logarithm, is not worth a move.
+/// The smallest gain that is worth a move, as a logarithm.
 const WORTH: f64 = 0.02;
-/// So much below the default a setting is left at once.
+/// A setting this much below the default is left at once.
 const HARM: f64 = 0.05;
-/// Surely: so many standard errors.
+/// The number of standard errors for a sure result.
 const SURE: f64 = 2.0;
-/// A setting is compared over at most so many periods.
+/// The most periods over which a setting is compared.
 const PERIODS: f64 = 4.0;
-/// The work is another one: so many standard deviations, and so much at least.
+/// The number of standard deviations from which on the work counts as another one. The difference
+/// must also be at least the following one.
 const SURPRISE: f64 = 2.5;
 const SURPRISE_LEAST: f64 = 0.1;
-/// How far neighbours are looked for, and in which order. Two steps up tell more than one where
-/// nothing is known, and cost little: defaults are made for small clients. Down, the nearer one tells
-/// whether the farther one is worth a look. What was best of one work is near the best of another.
+/// The distances and directions of neighbours, in the order in which they are tried. If nothing is
+/// known, two steps up tell more than one and cost little, because defaults are made for small
+/// clients. Downwards, the nearer one tells whether the farther one is worth trying. The best
+/// setting of one work is near the best of another.
 const FAR_FIRST: [(usize, Direction); 4] = [
     (2, Direction::Up),
     (1, Direction::Down),
@@ -40,19 +43,19 @@ const NEAR_FIRST: [(usize, Direction); 4] = [
     (2, Direction::Up),
     (2, Direction::Down),
 ];
-/// What is remembered of a setting fades: as if it had been seen so often at most.
+/// The most periods that the memory of a setting counts as, so that older ones fade.
 const MEMORY: f64 = 8.0;
-/// After so many periods at rest a neighbour is looked at that is not surely worse: another work may
-/// bring as much at the best known, and more elsewhere. Each look in vain doubles the rest, up to the
-/// most.
+/// The number of periods at rest after which a neighbour that is not surely worse is tried: another
+/// work may bring as much at the best known setting, and more elsewhere. Each vain trial doubles
+/// the rest, up to the following limit.
 const REST: usize = 6;
 const REST_MOST: usize = 24;
-/// Works that are remembered.
+/// The number of works that are remembered.
 const WORKS: usize = 8;
-/// The noise before any was seen: as if from so many periods, with this standard deviation.
+/// The number of periods that the noise's prior is worth; its standard deviation follows.
 const PRIOR_PERIODS: f64 = 4.0;
 const PRIOR_NOISE: f64 = 0.05;
-/// Noise is that of about so many latest periods.
+/// The number of latest periods over which the noise is averaged.
 const NOISE_PERIODS: f64 = 40.0;
 
 /// The state between two periods.
@@ -63,22 +66,24 @@ pub struct Settling {
     noise: Noise,
     /// The current work first, then the one before, and so on.
     works: Vec<Work>,
-    /// The last period brought something else than before: more, or less.
+    /// Set if the last period brought another bandwidth than expected: true for more, false for
+    /// less.
     surprised: Option<bool>,
 }
 
-/// What is known of one kind of work. Numbers are logarithms of bandwidth.
+/// The known settings of one kind of work. Numbers are logarithms of bandwidth.
 #[derive(Clone, Debug)]
 struct Work {
     known: BTreeMap<Vec<u64>, Known>,
     best: Vec<u64>,
     /// Settings that have been compared with the best.
     decided: BTreeSet<Vec<u64>>,
-    /// In which order neighbours are looked at.
+    /// The order in which neighbours are tried.
     order: [(usize, Direction); 4],
     /// The move that found the best.
     found_by: Option<(usize, Direction)>,
-    /// Periods at rest, how many there are until a neighbour is looked at, and how often one was.
+    /// The number of periods at rest. The following are the number until a neighbour is tried, and
+    /// the number of trials.
     rested: usize,
     rest: usize,
     looks: usize,
@@ -97,7 +102,8 @@ struct Noise {
 }
 
 impl Settling {
-    /// `default` is what a job has without tuning: it is what no setting may do worse than.
+    /// A policy for a job whose values without tuning are `default`: no setting may do worse than
+    /// these.
     pub fn new(levers: Vec<Lever>, default: Vec<u64>) -> Self {
         Settling {
             works: vec![Work::new(&default, FAR_FIRST)],
@@ -111,8 +117,8 @@ impl Settling {
         }
     }
 
-    /// Whether a known setting brought something else twice, more or less. None the first time: it may
-    /// be an accident.
+    /// Returns true or false if a known setting brought another bandwidth twice, or did not. None
+    /// the first time, because it may be an accident.
     fn is_other_work(&mut self, log: f64, set: &[u64]) -> Option<bool> {
         let known = self.works.first().and_then(|work| work.known.get(set));
         let surprise = known.filter(|known| self.noise.is_surprise(log, known));
@@ -122,8 +128,8 @@ impl Settling {
         self.surprised.is_none().then_some(is_second)
     }
 
-    /// Brings the work that this is of to the front, and gives its best; none if it is of no other
-    /// known work: whatever both have been seen with must fit.
+    /// Brings the work to the front that this period belongs to, and returns its best setting. None
+    /// if no other known work fits at all settings that both were seen with.
     fn recall(&mut self, log: f64, set: &[u64]) -> Option<Vec<u64>> {
         let new = self.works.first()?;
         let fits = |work: &Work, set: &[u64], log: f64| {
@@ -143,13 +149,13 @@ impl Settling {
         let (place, _) = likely.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
         self.works[..=place].rotate_right(1);
         let work = self.works.first_mut()?;
-        // It may only look like the one that is known.
+        // It may only look like the known one.
         work.rest = REST;
         work.rested = REST;
         Some(work.best.clone())
     }
 
-    /// What to set next, after the last period was recorded.
+    /// The next action, after the last period was recorded.
     fn next(&mut self, set: &[u64]) -> Option<Action> {
         let (noise, default) = (self.noise, &self.default);
         let work = self.works.first_mut()?;
@@ -160,7 +166,7 @@ impl Settling {
         };
         let floor = floor.mean - HARM;
         if set == work.best && tried.mean < floor {
-            // It was better, or was taken for that of another work.
+            // It was better once, or was taken for that of another work.
             *work = Work::new(default, FAR_FIRST);
             return to(set, default, Reason::OtherWork);
         }
@@ -197,8 +203,8 @@ impl Policy for Settling {
             self.works.insert(0, Work::new(set, NEAR_FIRST));
             self.works.truncate(WORKS);
         }
-        // What the default does with a work tells most works apart. Elsewhere an equal bandwidth would
-        // say nothing of how far it is from the default's.
+        // The bandwidth of the default tells most works apart. At other settings an equal bandwidth
+        // would not show its distance from the default's.
         let is_new = !self.works.first()?.known.contains_key(&self.default);
         if set == self.default
             && is_new
@@ -230,7 +236,7 @@ impl Policy for Settling {
                 .is_some_and(|best| !bounds.takes(*best))
         };
         if self.works.iter().any(is_out) {
-            // What was learnt was learnt elsewhere.
+            // The knowledge comes from other bounds.
             self.works = vec![Work::new(&self.default, FAR_FIRST)];
         }
     }
@@ -250,7 +256,7 @@ impl Work {
         }
     }
 
-    /// A neighbour to look at again, each in turn, once there was rest for a while.
+    /// A neighbour to try again, each in turn, once the policy has rested for a while.
     fn look(&mut self, levers: &[Lever], noise: Noise) -> Option<Vec<u64>> {
         self.rested += 1;
         if self.rested <= self.rest {
@@ -268,8 +274,8 @@ impl Work {
         next
     }
 
-    /// A neighbour of the best that is not decided: a new one before one that was seen, and first on
-    /// the way that found the best.
+    /// A neighbour of the best that is not decided: an unknown one before a known one, and first in
+    /// the direction that found the best.
     fn undecided(&self, levers: &[Lever], noise: Noise) -> Option<Vec<u64>> {
         let on = self.found_by.into_iter();
         let on = on.flat_map(|(lever, way)| [2, 1].map(|steps| (lever, steps, way)));
@@ -280,7 +286,8 @@ impl Work {
         let neighbours = on.chain(all).filter_map(|(lever, steps, way)| {
             let values = self.neighbour(levers, lever, steps, way)?;
             let is_open = values != self.best && !self.decided.contains(&values);
-            // Bandwidth rises to one best and falls from there: beyond what is worse nothing is better.
+            // Bandwidth rises to one best setting and falls from there, so nothing beyond a worse
+            // setting is better.
             let nearer = (1..steps).filter_map(|steps| self.neighbour(levers, lever, steps, way));
             let is_beyond = nearer.into_iter().any(|near| self.is_worse(&near, noise));
             (is_open && !is_beyond).then_some(values)
@@ -302,7 +309,7 @@ impl Work {
         Some(values)
     }
 
-    /// Whether a setting surely brings less than the best.
+    /// Returns true if a setting surely brings less than the best.
     fn is_worse(&self, values: &[u64], noise: Noise) -> bool {
         let both = self.known.get(values).zip(self.known.get(&self.best));
         both.is_some_and(|(known, best)| best.mean - known.mean > SURE * noise.error(known, best))
@@ -310,7 +317,7 @@ impl Work {
 }
 
 impl Known {
-    /// Adds a period; what it is off by, as a square of one standard deviation's size.
+    /// Adds a period. Returns the square of its deviation, scaled to one standard deviation.
     fn add(&mut self, log: f64) -> f64 {
         let off = log - self.mean;
         let square = off * off * self.periods / (self.periods + 1.0);
@@ -342,7 +349,7 @@ impl Noise {
     }
 }
 
-/// The lever that differs, and where it moved.
+/// The lever that differs between two settings, and the direction of its move.
 fn between(from: &[u64], to: &[u64]) -> Option<(usize, Direction)> {
     let mut differing = from
         .iter()
@@ -360,7 +367,7 @@ fn between(from: &[u64], to: &[u64]) -> Option<(usize, Direction)> {
     ))
 }
 
-/// To set this, unless it is set.
+/// The action that sets these values; none if they are set already.
 fn to(set: &[u64], values: &[u64], reason: Reason) -> Option<Action> {
     (set != values).then(|| Action {
         values: values.to_vec(),

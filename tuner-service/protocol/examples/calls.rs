@@ -1,5 +1,5 @@
-//! Sends what it is told, as root of nodes and admins do: a request a line in, an answer a line out,
-//! in the order in which they come. For tests that make up a site's life.
+//! Sends requests as root of nodes and admins do, for tests that simulate a site's life: each line
+//! of input is a request, each line of output an answer, in the order in which answers arrive.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -28,36 +28,37 @@ struct Arguments {
     deadline_ms: u64,
 }
 
-/// A line in.
+/// A line of input.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
     id: u64,
-    /// The place of the configuration to ask by.
+    /// The place of the configuration with which to send it.
     by: usize,
     path: String,
-    /// Posted; absent: a GET.
+    /// The body of a POST; absent: a GET.
     body: Option<Value>,
-    /// Not to be sent to another replica when one has it already.
+    /// True if it must not be sent to another replica once a replica has received it.
     once: bool,
 }
 
-/// A line out.
+/// A line of output.
 #[derive(Serialize)]
 struct Answered {
     id: u64,
     milliseconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<Value>,
-    /// Why there is none.
+    /// The reason why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
-/// Above any study in full, in bytes.
+/// The largest answer, in bytes: above any study in full.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
-/// Here one munged serves all: stay below its socket's queue.
+/// The most calls of MUNGE at the same time. One munged serves all calls here, so they must stay
+/// below its socket's queue.
 const MUNGE_CALLS: usize = 32;
 
 fn main() -> ExitCode {

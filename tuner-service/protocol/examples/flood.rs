@@ -1,5 +1,5 @@
-//! Load test: what a user who means harm sends the service, as fast as it takes it. Run as that
-//! user; prints one JSON object of what came back.
+//! Load test: sends the service what a malicious user would, as fast as it takes it. Run as that
+//! user; prints one JSON object with the counts of answers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -68,7 +68,7 @@ enum What {
     Silence,
 }
 
-/// What came back, and how often.
+/// The kinds of answers, with their counts.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -138,7 +138,7 @@ async fn run(flood: Arc<Flood>, seen: &Seen) {
                 if let Err(error) = once(&flood, &seen).await {
                     seen.count(format!("{:?}", error.kind()));
                 }
-                // Where a refusal is immediate, others of this runtime have their turn.
+                // Where a refusal is immediate, other tasks of this runtime get their turn.
                 tokio::task::yield_now().await;
             }
         });
@@ -200,7 +200,7 @@ async fn raw(flood: &Flood, seen: &Seen, mut stream: Box<dyn Stream>) -> std::io
             nonce.as_str()
         )
     };
-    // What is sent again for each answer.
+    // The request that is sent again for each answer.
     let mut again = String::new();
     match flood.arguments.what {
         What::Openapi => {
@@ -247,7 +247,7 @@ async fn raw(flood: &Flood, seen: &Seen, mut stream: Box<dyn Stream>) -> std::io
             Err(_) if matches!(flood.arguments.what, What::Drip) => {
                 stream.write_all(b" ").await?;
             }
-            // An answer whose beginning fell between two reads: from the beginning.
+            // The head of an answer fell between two reads: start again.
             Err(_) if !again.is_empty() => return Ok(()),
             Err(_) => {}
         }

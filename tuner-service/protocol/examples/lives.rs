@@ -1,5 +1,5 @@
-//! Load test: many clients send the start and finish of runs, or starts alone; reports throughput and
-//! latency.
+//! Load test: many clients send the start and finish of runs, or only starts; reports throughput
+//! and latency.
 //!
 //! Each client does one run after another, on the studies in turn. Run as root; prints JSON. What is
 //! left to chance is decided by hashes of the seed: a job fares alike whenever it is asked for.
@@ -94,7 +94,7 @@ impl Arguments {
         (job_id - self.first_job_id) % self.studies
     }
 
-    /// Whether an application is among the given percentage that has a peculiarity.
+    /// Returns true if an application is among the given percentage that has a peculiarity.
     fn is_one(&self, of_hundred: u64, peculiarity: &str, application: u32) -> bool {
         hash(&(self.seed, peculiarity, application)) % 100 < of_hundred
     }
@@ -137,7 +137,8 @@ impl Times {
     }
 }
 
-/// Real prologs mostly have a munged each. Here one serves all: stay below its socket's queue.
+/// The most calls of MUNGE at the same time. Real prologs mostly have a munged each; here one
+/// serves all, so calls must stay below its socket's queue.
 const MUNGE_CALLS: usize = 32;
 
 fn main() -> ExitCode {
@@ -281,7 +282,7 @@ async fn life(
     }
     let job_id = start.job.job_id;
     let end = End::of(arguments, job_id, answer.delivery.is_empty());
-    // The outcome is sent before the report, or when the run may have its verdict.
+    // The outcome is sent before the report, or later, when the run may have its verdict.
     if let Some(outcome) = end.outcome(arguments, job_id) {
         let is_late = hash(&(arguments.seed, "late", job_id)).is_multiple_of(2);
         if is_late && !matches!(end, End::Completed) {
@@ -320,7 +321,7 @@ impl End {
         }
     }
 
-    /// The outcome by Slurm. Where no source is configured, a job that ended well needs none.
+    /// The outcome record of Slurm. If no source is configured, a job that ended well needs none.
     fn outcome(self, arguments: &Arguments, job_id: u32) -> Option<Outcome> {
         let state = match self {
             Self::Completed if !arguments.told => return None,
@@ -337,13 +338,14 @@ impl End {
         })
     }
 
-    /// What a job that ran into its limit does not look like to slurmd.
+    /// Returns true if slurmd sees the job as failed. It does not see that of a job that reached
+    /// its time limit.
     fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::OutOfMemory)
     }
 }
 
-/// Says how jobs ended, as the collector does.
+/// Sends outcome records, as the collector does.
 async fn tell(
     arguments: &Arguments,
     client: &Client,
@@ -383,7 +385,7 @@ fn job(arguments: &Arguments, number: u32) -> Job {
     }
 }
 
-/// What the epilog of a job would say.
+/// The report that the epilog of a job would send.
 fn finish(
     arguments: &Arguments,
     start: StartRequest,
@@ -434,13 +436,14 @@ fn finish(
     }
 }
 
-/// What a profiling library in the job would say: nothing, where all is as it was given.
+/// The values that a profiling library in the job would report: none unless the application
+/// overrides a parameter.
 fn observed(arguments: &Arguments, read_back: &[ReadBack], job_id: u32) -> Vec<ObservedParameter> {
     let application = arguments.application(job_id);
     if !arguments.is_one(arguments.overriding, "overriding", application) {
         return Vec::new();
     }
-    // The same of all runs of an application, whose parameters stay in their order.
+    // The same parameter for all runs of an application, because parameters stay in their order.
     let overridden = hash(&(arguments.seed, "overridden", application)) as usize;
     let asked = overridden.checked_rem(read_back.len());
     let asked = asked.and_then(|place| read_back.get(place));
@@ -457,7 +460,8 @@ fn overriding(asked: &ReadBack) -> ObservedParameter {
     }
 }
 
-/// Nanoseconds: an application's parametrization has 16 to 24 s of its own, and each run differs by up to 5 %.
+/// Elapsed in nanoseconds: each parametrization of an application has a time of 16 to 24 s, and
+/// each run differs by up to 5 %.
 fn elapsed(arguments: &Arguments, parametrization: &str, is_default: bool, job_id: u32) -> u64 {
     let (seed, application) = (arguments.seed, arguments.application(job_id));
     let level = 16_000_000_000 + hash(&(seed, application, parametrization)) % 8_000_000_000;

@@ -1,6 +1,8 @@
-//! Names of accounts, untrusted: without enforced associations a user may submit any text.
+//! The form of account names. They are untrusted: without enforced associations a user may submit
+//! any text.
 
-/// Whether a text may be an account's name: 1 to 64 ASCII letters, digits, `_`, `-`, `.`, `+`.
+/// Returns true if a text may be an account's name: 1 to 64 ASCII letters, digits, `_`, `-`, `.`,
+/// `+`.
 #[must_use]
 pub fn is_account(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+".contains(&byte);

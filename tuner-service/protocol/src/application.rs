@@ -1,28 +1,30 @@
-//! What an application is called: a name, or one made of a text that is none.
+//! The name of an application: as the user or a rule gives it, or made of a text that is not a
+//! valid name.
 
 use sha2::{Digest, Sha256};
 
 use crate::request::{is_name, is_name_byte};
 use crate::shown::shown;
 
-/// What separates the readable part of a made name from the hash. No name that a user can give has
-/// it, nor has a job's name that is one as it is: so what is made meets neither.
+/// The separator of the readable part of a made name from the hash. Neither a name that a user can
+/// give nor a job's name that is used unchanged contains it, so a made name never equals one of
+/// these.
 const MARK: char = '~';
 
-/// Hexadecimal digits of the hash: 40 bits keep the names of one user apart.
+/// The number of hexadecimal digits of the hash: 40 bits keep the names of one user apart.
 const DIGITS: usize = 10;
 
-/// Bytes of the readable part, so that the whole is no longer than a name.
+/// The most bytes of the readable part, so that a made name is no longer than a given one may be.
 const READABLE: usize = 128 - DIGITS - MARK.len_utf8();
 
-/// The readable part of a text without a letter or digit of ASCII.
+/// The readable part for a text without an ASCII letter or digit.
 const UNREADABLE: &str = "job";
 
 /// An application's name, and the text that it was made of.
 ///
-/// A text that is a [name](is_name) is its own. Of any other one the readable part is kept, and a
-/// hash of the whole text keeps it apart from all that look the same in ASCII: `calc_модель` is
-/// `calc_~cfe40eec2f`.
+/// A text that is a [name](is_name) is used unchanged. Of any other text the readable part is kept,
+/// and a hash of the whole text keeps it apart from all texts that look the same in ASCII:
+/// `calc_модель` is `calc_~cfe40eec2f`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationName {
     name: String,
@@ -30,8 +32,9 @@ pub struct ApplicationName {
 }
 
 impl ApplicationName {
-    /// The application that a text says: a job's name, or what a rule makes of it. `None`: it does
-    /// not begin with a letter or digit of any script, so it says nothing.
+    /// The application that a text names: a job's name, or the result of a rule. `None` if the text
+    /// does not begin with a letter or digit of any script, because it does not name a program
+    /// then.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         if is_name(text) {
@@ -44,7 +47,7 @@ impl ApplicationName {
         text.starts_with(says_something).then(|| Self::made(text))
     }
 
-    /// The made name of any text, also of one that is a name.
+    /// A made name for any text, also for one that is a valid name.
     #[must_use]
     pub fn made(text: &str) -> Self {
         let digest = Sha256::digest(text.as_bytes());
@@ -61,20 +64,20 @@ impl ApplicationName {
         &self.name
     }
 
-    /// The text that the name was made of; none if the name is all of it.
+    /// The text that the name was made of; none if the name is that text.
     #[must_use]
     pub fn full_name(&self) -> Option<&str> {
         self.full_name.as_deref()
     }
 
-    /// Both.
+    /// The name, and the text that it was made of.
     #[must_use]
     pub fn into_parts(self) -> (String, Option<String>) {
         (self.name, self.full_name)
     }
 }
 
-/// An application for people: its name, and beside it what it is called in full.
+/// An application as shown to people: its name, followed by its full name if that differs.
 #[must_use]
 pub fn called(name: &str, full_name: Option<&str>) -> String {
     full_name.map_or_else(
@@ -83,7 +86,7 @@ pub fn called(name: &str, full_name: Option<&str>) -> String {
     )
 }
 
-/// Whether a text is what an application may be called: a name, or a made one.
+/// Returns true if a text can be an application's name: a given name, or a made one.
 #[must_use]
 pub fn is_application(text: &str) -> bool {
     is_name(text)
@@ -96,7 +99,8 @@ pub fn is_application(text: &str) -> bool {
         })
 }
 
-/// What can be read in ASCII: characters that a name cannot have are one `_` together.
+/// The readable part of a text in ASCII: each sequence of characters that a name cannot have is one
+/// `_`.
 fn readable(text: &str) -> String {
     let mut kept = String::new();
     for c in text.chars() {
@@ -179,7 +183,7 @@ mod tests {
             assert_eq!(is_name(application.name()), !made);
             let other = known.insert(application.name, text);
             assert_eq!(other, None, "{text}");
-            // Whoever calls a job so gets a history of their own, too.
+            // A user who gives a job a name of this form gets a history of their own, too.
             let like = ApplicationName::of(text).unwrap().name;
             if made {
                 assert_ne!(name(&like).as_deref(), Some(like.as_str()));

@@ -1,9 +1,9 @@
-//! What a request may hold.
+//! The bounds of requests.
 //!
-//! Root of any node and every user can send what they like, and what is taken is stored, and read by
-//! every later sweep and report. So each request says what each of its fields may be. [`Bounded`] is
-//! implemented by taking a type apart field by field: a field that is added does not compile before
-//! somebody has said what it may hold.
+//! Root of any node and every user can send anything, and what is accepted is stored and read by
+//! every later sweep and report. So each request defines the bounds of each of its fields.
+//! [`Bounded`] is implemented by destructuring a type field by field: a new field does not compile
+//! until its bounds are defined.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -23,41 +23,42 @@ use crate::types::{
 };
 use crate::{is_account, is_hostlist};
 
-/// Bytes of a name that Slurm or a site gives: a node, a partition, an account.
+/// The most bytes of a name that Slurm or a site gives: of a node, a partition, an account.
 pub const NAME_BYTES: usize = 256;
-/// Bytes of a text that a node writes: a failure in words, a setting's name, its value.
+/// The most bytes of a text that a node writes: a failure in words, a setting's name, its value.
 pub const TEXT_BYTES: usize = 4096;
-/// Entries of a list or a map of a node's report.
+/// The most entries of a list or a map in a node's report.
 pub const ENTRIES: usize = 1024;
-/// Values of a pin: several times the parameters of any accelerator, or of several together.
+/// The most values of a pin: several times the parameters of any accelerator, or of several
+/// accelerators together.
 pub const VALUES: usize = 64;
-/// Steps of a job on one node: three times as many as a node reports.
+/// The most steps of a job on one node: three times as many as a node reports.
 pub const STEPS: usize = 1 << 16;
-/// Runs that a node asks about at once.
+/// The most runs that a node asks about in one request.
 pub const RUNS: usize = 10_000;
-/// Measures of a report.
+/// The most measures of a report.
 pub const MEASURES: usize = 64;
-/// Nodes of a job: sixteen times as many as Slurm manages.
+/// The most nodes of a job: sixteen times as many as Slurm manages.
 pub const NODES: u32 = 1 << 20;
-/// Seconds of a time limit or a suspension: Slurm counts limits in minutes, of 32 bits.
+/// The most seconds of a time limit or a suspension: Slurm counts limits in minutes, in 32 bits.
 pub const SECONDS: u64 = 60 * u32::MAX as u64;
-/// Characters of a reason.
+/// The most characters of a reason.
 pub const REASON_CHARACTERS: usize = 500;
 
-/// The years that a time may be in: those before Unix' epoch are of no clock, and what is computed from
-/// one of the year 9999 may be beyond what a database or a library can hold.
+/// The range of times, in seconds since 1970. No clock gives a time before, and the result of an
+/// arithmetic on a time in the year 9999 may be beyond what a database or a library can hold.
 const YEARS: std::ops::Range<i64> = 0..32_503_680_000;
 
-/// What is wrong with which field of a request.
+/// An error in a request: the field, and the problem with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfBounds {
-    /// From the request's root, such as `steps[3].nodes`.
+    /// The path from the request's root, such as `steps[3].nodes`.
     field: String,
     problem: String,
 }
 
 impl OutOfBounds {
-    /// A field that is not what is expected of it.
+    /// An error for a field that is not as expected.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -83,12 +84,13 @@ impl std::error::Error for OutOfBounds {}
 
 type Checked = Result<(), OutOfBounds>;
 
-/// A request whose every field is bounded.
+/// A request whose fields all have bounds.
 pub trait Bounded {
-    /// Errs with the first field that holds what it must not.
+    /// Returns an error for the first field that is out of bounds.
     fn check(&self) -> Checked;
 
-    /// Itself, with what is too long cut, where to refuse it would lose the rest.
+    /// The same request with texts and lists that are too long cut, for requests whose refusal
+    /// would lose everything else in them.
     #[must_use]
     fn fitted(self) -> Self
     where
@@ -111,7 +113,7 @@ fn at_most(field: &str, entries: usize, most: usize) -> Checked {
     Err(OutOfBounds::new(field, problem))
 }
 
-/// A name in printable ASCII without blanks.
+/// Checks a name: printable ASCII without blanks.
 fn name(field: &str, value: &str) -> Checked {
     let is_name =
         (1..=NAME_BYTES).contains(&value.len()) && value.bytes().all(|b| b.is_ascii_graphic());
@@ -125,7 +127,8 @@ fn name(field: &str, value: &str) -> Checked {
     }
 }
 
-/// A text of whoever wrote it; it is shown as it can be.
+/// Checks the length of a text. Any characters are allowed: they are made printable where the text
+/// is shown.
 fn text(field: &str, value: &str) -> Checked {
     if value.len() > TEXT_BYTES {
         let problem = format!(" has {} bytes: at most {TEXT_BYTES} are taken", value.len());
@@ -203,7 +206,7 @@ fn nodes(field: &str, value: u32) -> Checked {
 }
 
 fn reason(why: &str) -> Checked {
-    // What else it must be is said where it is shown.
+    // Its other rules are checked where a reason is shown.
     match why.chars().take(2 * REASON_CHARACTERS + 1).count() > 2 * REASON_CHARACTERS {
         true => Err(OutOfBounds::new(
             "why",
@@ -213,7 +216,7 @@ fn reason(why: &str) -> Checked {
     }
 }
 
-/// Whether this is an exit code and a signal, as Slurm writes them: `0:0`.
+/// Returns true if a text is an exit code and a signal as Slurm writes them: `0:0`.
 #[must_use]
 pub fn is_exit_code(text: &str) -> bool {
     let number = |text: &str| {
@@ -240,9 +243,9 @@ impl Bounded for Job {
             cluster,
             job_id,
             restart_count: count,
-            // Of Slurm's form by its type.
+            // The type only admits Slurm's form.
             sluid: _,
-            // Every number is some user's or group's.
+            // Every number may be the id of some user or group.
             uid: _,
             gid: _,
             user,
@@ -322,7 +325,8 @@ impl Bounded for StartRequest {
 impl Bounded for NodeState {
     fn check(&self) -> Checked {
         let Self {
-            // What is too long of these is not remembered: a start must not fail by what a node says of itself.
+            // Of these, values that are too long are simply not stored: what a node says about
+            // itself must not make a start fail.
             version: _,
             plugin: _,
             spool_problem: _,
@@ -398,7 +402,7 @@ impl Bounded for Step {
         let Self {
             step_id: _,
             started_at,
-            // All that can be counted is taken, and sums that cannot are none.
+            // Every duration is accepted; a sum that overflows counts as unknown.
             duration_ns: _,
             wait_status: _,
             nodes: of,
@@ -516,8 +520,8 @@ fn measures(measures: &BTreeMap<String, f64>) -> Checked {
 }
 
 impl Bounded for FinishRequest {
-    /// A report that is refused is lost: what its node found to be too long is cut, by the node itself, and
-    /// here for nodes of earlier releases.
+    /// A refused report is lost, so texts that are too long are cut: by the node itself, and here
+    /// for nodes of earlier releases.
     fn fitted(mut self) -> Self {
         if let Some(why) = &mut self.start_failure {
             cut(why);
@@ -614,7 +618,7 @@ impl Bounded for Outcome {
             suspended_seconds,
             limit_seconds,
             account,
-            // Every number is some user's.
+            // Every number may be the id of some user.
             uid: _,
             node_list,
         } = self;
@@ -713,7 +717,7 @@ impl Bounded for PinRequest {
     }
 }
 
-/// What an application is called in full: as long as a job's name.
+/// Returns true if a text can be an application's full name: as long as a job's name may be.
 fn is_full_name(text: &str) -> bool {
     text.len() <= NAME_BYTES && !text.contains('\0') && ApplicationName::of(text).is_some()
 }
@@ -800,7 +804,7 @@ impl Bounded for WarmStartRequest {
 impl Bounded for RetentionRequest {
     fn check(&self) -> Checked {
         let Self {
-            // The handler says how few, and how many, are taken.
+            // The handler checks the least and the largest number.
             older_than_days: _,
             dry_run: _,
             why,
@@ -829,7 +833,7 @@ impl Bounded for ImportChunk {
 impl Bounded for ImportRequest {
     fn check(&self) -> Checked {
         let Self {
-            // A file has no more pieces than were taken.
+            // A file cannot have more pieces than were accepted.
             chunks: _,
             step: _,
             skip_existing: _,

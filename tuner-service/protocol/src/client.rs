@@ -31,25 +31,26 @@ use crate::signature::{
 };
 use crate::types::ErrorBody;
 
-/// Far above any answer of the service to a node, in bytes; the most that is read unsigned.
+/// The most that is read of an unsigned answer, in bytes: far above any answer of the service to a
+/// node.
 const ANSWER_LIMIT: usize = 1024 * 1024;
 
-/// Far above the answer of `/v1/health`, in bytes.
+/// The most that is read of the answer of `/v1/health`, in bytes.
 const PROBE_LIMIT: usize = 4096;
 
-/// One request: with a body a POST, else a GET.
+/// One request: a POST if it has a body, otherwise a GET.
 #[derive(Clone, Debug)]
 pub struct Call<'a, B: ?Sized> {
     /// Path and query, percent-encoded.
     pub path: &'a str,
     /// The body, sent as JSON; `None` sends none.
     pub body: Option<&'a B>,
-    /// Whether it may be sent to another endpoint although one has received it already.
+    /// True if it may be sent to another endpoint although one has received it already.
     pub idempotent: bool,
 }
 
 impl<'a> Call<'a, ()> {
-    /// Reads.
+    /// A request that reads.
     #[must_use]
     pub fn get(path: &'a str) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl<'a> Call<'a, ()> {
 }
 
 impl<'a, B: ?Sized> Call<'a, B> {
-    /// Writes what may be written again.
+    /// A request that writes, and that may be repeated.
     #[must_use]
     pub fn post(path: &'a str, body: &'a B) -> Self {
         Self {
@@ -72,7 +73,7 @@ impl<'a, B: ?Sized> Call<'a, B> {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The configuration is wrong.
@@ -92,7 +93,7 @@ pub enum ClientError {
     Signature {
         /// The endpoint that answered.
         endpoint: String,
-        /// The problem.
+        /// The problem with the signature.
         source: SignatureError,
     },
     /// The answer cannot be parsed.
@@ -116,7 +117,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the same request may be accepted later: spooled reports are kept then.
+    /// Returns true if the same request may be accepted later, so that spooled reports are kept.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -125,7 +126,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the service can take no request at all now.
+    /// Returns true if the service cannot take any request at present.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
@@ -138,7 +139,7 @@ impl ClientError {
     }
 }
 
-/// A request, ready to be signed for any endpoint.
+/// A request that is ready to be signed for any endpoint.
 #[derive(Clone)]
 struct Asked {
     method: http::Method,
@@ -146,21 +147,22 @@ struct Asked {
     body: Bytes,
 }
 
-/// A client of the service. Its clones share which endpoint answered last.
+/// A client of the service. Its clones share the knowledge which endpoint answered last.
 #[derive(Clone)]
 pub struct Client {
     endpoints: Arc<[Endpoint]>,
     preferred: Arc<AtomicUsize>,
     service_uid: u32,
     credentials: Arc<dyn Credentials>,
-    /// The most that is read of an answer with a signature, in bytes.
+    /// The most that is read of a signed answer, in bytes.
     answer_limit: usize,
-    /// Who reads answers; `None`: this process.
+    /// The process that reads answers; `None`: this one.
     reader: Option<Reader>,
 }
 
 impl Client {
-    /// A client as configured. Errs when the service's account does not exist on this machine.
+    /// A client as configured. Returns an error if the service's account does not exist on this
+    /// machine.
     pub fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
         Ok(Self {
             endpoints: config.endpoints.clone().into(),
@@ -172,21 +174,22 @@ impl Client {
         })
     }
 
-    /// Has each answer, of up to 1 MiB, read by another process, which can do nothing else.
+    /// Lets another process, which can do nothing else, read each answer, of up to 1 MiB.
     #[must_use]
     pub fn reading_apart(mut self, reader: Reader) -> Self {
         self.reader = Some(reader);
         self
     }
 
-    /// Reads signed answers of up to so many bytes, instead of 1 MiB: lists for people.
+    /// Reads signed answers of up to `answer_limit` bytes instead of 1 MiB, for lists that people
+    /// ask for.
     #[must_use]
     pub fn reading(mut self, answer_limit: usize) -> Self {
         self.answer_limit = answer_limit;
         self
     }
 
-    /// The endpoint that answered last and is asked first; `None`: the first one configured.
+    /// The endpoint that answered last, which is asked first; `None`: the first one configured.
     #[must_use]
     pub fn preferred(&self) -> Option<&Endpoint> {
         match self.preferred.load(Ordering::Relaxed) {
@@ -268,7 +271,7 @@ impl Client {
             };
             (index, attempt)
         });
-        // Each attempt is itself the check for life: an endpoint that does not answer is not alive.
+        // Each attempt is itself the health check: an endpoint that does not answer is not alive.
         let (index, connection) = race::race(attempts, |_| async { false }, stagger, end)
             .await
             .map_err(|lost| self.lost(lost, deadline))?;
@@ -280,7 +283,7 @@ impl Client {
         decode(endpoint, &answer)
     }
 
-    /// Whether the process at an endpoint answers `/v1/health` in time.
+    /// Returns true if the process at an endpoint answers `/v1/health` in time.
     async fn is_alive(&self, index: usize, patience: Duration) -> bool {
         let probed = async {
             let mut connection = Connection::to(&self.endpoints[index], self.reader).await?;
@@ -296,7 +299,7 @@ impl Client {
         std::iter::once(preferred).chain(others)
     }
 
-    /// Why no endpoint gave an answer. It is an outage only if every endpoint is out.
+    /// The error if no endpoint gave an answer. It is an outage only if every endpoint is out.
     fn lost(&self, lost: race::Lost<ClientError>, deadline: Duration) -> ClientError {
         if lost.iter().all(|(_, error)| error.is_none()) {
             return ClientError::Deadline(deadline);
@@ -329,7 +332,8 @@ impl Client {
         }
     }
 
-    /// Signs after connecting: an endpoint that is down must not cost a credential.
+    /// Sends the request. It is signed after connecting, so that an endpoint that is down does not
+    /// cost a credential.
     async fn ask(
         &self,
         endpoint: &Endpoint,
@@ -423,8 +427,8 @@ fn unreachable(error: impl std::fmt::Display) -> ClientError {
     ClientError::Unreachable(error.to_string())
 }
 
-/// Whether one endpoint's result ends the race: an answer, a final refusal, or a request that
-/// cannot be signed.
+/// Returns `Break` if the result of one endpoint ends the race: an answer, a final refusal, or a
+/// request that cannot be signed.
 fn decisive<T>(said: Result<T, ClientError>) -> ControlFlow<Result<T, ClientError>, ClientError> {
     match said {
         Err(error) if error.is_transient() && !matches!(error, ClientError::Credential(_)) => {
@@ -434,7 +438,8 @@ fn decisive<T>(said: Result<T, ClientError>) -> ControlFlow<Result<T, ClientErro
     }
 }
 
-/// Back-ends block, so they run on a blocking thread; the deadline abandons them there.
+/// Runs blocking work, such as calls of back-ends, on a blocking thread. The deadline abandons it
+/// there.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ClientError> {
@@ -443,12 +448,12 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| ClientError::Unreachable(error.to_string()))
 }
 
-/// Ports that only root of a host can bind, of which none is a well-known service's that listens:
-/// what bindresvport(3) picks from.
+/// Ports that only root of a host can bind and at which no well-known service listens:
+/// bindresvport(3) picks from the same.
 const PRIVILEGED: std::ops::Range<u16> = 600..1024;
 
-/// Root's connections come from a privileged port if one is free: the service's address for nodes
-/// takes no others.
+/// Connects. Root's connections come from a privileged port if one is free, because the service's
+/// address for nodes accepts no others.
 async fn connect(address: &str) -> io::Result<TcpStream> {
     if !nix::unistd::geteuid().is_root() {
         return TcpStream::connect(address).await;
@@ -474,12 +479,14 @@ async fn connect_as_root(address: SocketAddr) -> io::Result<TcpStream> {
             SocketAddr::V4(_) => (TcpSocket::new_v4()?, Ipv4Addr::UNSPECIFIED.into()),
             SocketAddr::V6(_) => (TcpSocket::new_v6()?, Ipv6Addr::UNSPECIFIED.into()),
         };
-        // A port whose last connection waits for stray packets can be had for another address.
+        // With this option a port whose last connection is still in TIME_WAIT can be used for
+        // another address.
         socket.set_reuseaddr(true)?;
         match socket.bind(SocketAddr::new(any, port)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => continue,
-            // Not root enough, in a container: what any user has is better than nothing.
+            // In a container root may lack this right. A connection from any port is better than
+            // none.
             Err(_) => break,
         }
         match socket.connect(address).await {
@@ -490,8 +497,9 @@ async fn connect_as_root(address: SocketAddr) -> io::Result<TcpStream> {
     TcpStream::connect(address).await
 }
 
-/// The service signs refusals too, except those of whom it does not know, or who asks too much.
-/// Whoever sends these, they settle nothing: the request may be accepted later.
+/// The error for an unsigned refusal. The service signs refusals except for clients that it does
+/// not know or that ask too much. Since anybody can send an unsigned one, it is never final: the
+/// request may be accepted later.
 fn unsigned(
     reader: Option<Reader>,
     endpoint: &Endpoint,
@@ -511,7 +519,7 @@ fn unsigned(
     }
     match reader {
         None => refusal(endpoint, status, body),
-        // Root parses nothing of a stranger's.
+        // Root does not parse a body from an unknown sender.
         Some(_) => ClientError::Refused {
             status: status.as_u16(),
             code: "unsigned".into(),
@@ -522,7 +530,7 @@ fn unsigned(
 
 fn refusal(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<ErrorBody>(body) {
-        // An impostor can write anything here, and it reaches terminals, logs and reports.
+        // An impostor can write anything here, and the text reaches terminals, logs and reports.
         Ok(body) => ClientError::Refused {
             status: status.as_u16(),
             code: shown(&body.error.code),
@@ -556,7 +564,7 @@ enum Connection {
     Apart(Apart),
 }
 
-/// Read by this process. Its task ends with it.
+/// A connection whose answers this process reads. Its task ends with it.
 struct Here {
     sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
     driver: tokio::task::JoinHandle<()>,
@@ -595,7 +603,7 @@ impl Connection {
             .await
             .map_err(unreachable)?;
         let driver = tokio::spawn(async move {
-            // A broken connection shows as the request's own error.
+            // A broken connection shows as the error of the request itself.
             let _ = connection.await;
         });
         Ok(Self::Here(Here { sender, driver }))
@@ -614,8 +622,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its answer: signed, of up to `signed_limit` bytes. `InvalidData`
-    /// if what arrives is too long, or none.
+    /// Sends a request and reads its answer: up to `signed_limit` bytes of a signed one. The error
+    /// is `InvalidData` if the answer is too long or malformed.
     async fn send(
         &mut self,
         request: http::Request<Bytes>,
@@ -673,7 +681,8 @@ mod tests {
     const SERVICE: u32 = 7;
     const DEADLINE: Duration = Duration::from_secs(2);
 
-    /// The lateness of a busy machine; whatever hangs or drips here takes 7 s or more.
+    /// How late a busy machine may be. Everything that hangs or drips in these tests takes 7 s or
+    /// more.
     const LATENESS: Duration = Duration::from_secs(2);
 
     #[derive(Clone, Copy)]
@@ -690,7 +699,7 @@ mod tests {
         Dripping,
     }
 
-    /// So many bytes more than a node reads.
+    /// The length of an answer that is one byte longer than a node reads.
     const BEYOND: usize = ANSWER_LIMIT + 1;
 
     fn header<'a>(request: &'a str, name: &str) -> &'a str {
@@ -731,7 +740,7 @@ mod tests {
                 let signature = sign_answer(signer, USER, 200, &nonce, body).unwrap();
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", body.len());
                 let signed = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
-                // The client may have gone by then; some tests want that.
+                // The client may have gone by then, which some tests want.
                 let _ = match behaviour {
                     Behaviour::Silent => {
                         held.push(stream);
@@ -768,7 +777,7 @@ mod tests {
                         let blanks = vec![b' '; BEYOND];
                         let head = b"HTTP/1.1 503 X\r\n\r\n";
                         let sent = stream.write_all(&[head, &body[..], &blanks].concat()).await;
-                        // The end of the connection is the end of the body.
+                        // The end of the connection ends the body.
                         drop(stream);
                         sent
                     }

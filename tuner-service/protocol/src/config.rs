@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::signer::{Addressed, Audience, Auth, Signer};
 
-/// Where the service listens.
+/// An address where the service listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Endpoint {
@@ -73,29 +73,30 @@ pub enum ServiceAccount {
     Name(String),
 }
 
-/// How to reach the service, and how to recognise it.
+/// The configuration that says how to reach the service, and how to recognise it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientConfig {
-    /// Asked in this order, within the caller's deadline.
+    /// The addresses, asked in this order within the caller's deadline.
     pub endpoints: Vec<Endpoint>,
-    /// What root of a node asks instead, unless empty: the service's addresses for nodes alone.
+    /// The service's addresses for nodes, which root of a node asks instead unless the list is
+    /// empty.
     #[serde(default)]
     pub node_endpoints: Vec<Endpoint>,
     /// Only answers signed by this account are believed.
     pub service_user: ServiceAccount,
-    /// Who vouches for requests and answers; what is found if absent.
+    /// The back-end of credentials; absent: the one that is found.
     pub auth: Option<Auth>,
-    /// Which of several services is meant, if they share a key and an account.
+    /// The name of the service, if several services share a key and an account.
     pub audience: Option<Audience>,
     /// munged's socket, if it is not libmunge's default.
     pub munge_socket: Option<PathBuf>,
-    /// SACK's sockets in the order in which they are asked, if they are not Slurm's default.
+    /// SACK's sockets, in the order in which they are asked, if they are not Slurm's defaults.
     #[serde(default)]
     pub sack_sockets: Vec<PathBuf>,
 }
 
-/// Why a configuration could not be used.
+/// The reason why a configuration could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
@@ -122,7 +123,7 @@ pub enum ConfigError {
         "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotuned/io-autotuned.sock\""
     )]
     NoEndpoint(PathBuf),
-    /// It cannot be shown.
+    /// The configuration cannot be shown.
     #[error(transparent)]
     Shown(#[from] ShownError),
     /// The service's account does not exist on this machine.
@@ -131,13 +132,14 @@ pub enum ConfigError {
 }
 
 impl ClientConfig {
-    /// Reads a configuration file. Errs, with the line, when it cannot be read or is wrong; for
-    /// root also when others could have written it.
+    /// Reads a configuration file. Returns an error with the line if it cannot be read or is wrong;
+    /// for root also if another user could have written it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Ok(Self::read(path)?.0)
     }
 
-    /// Adds what a file leaves in force, below a table `client`. Errs as [`ClientConfig::load`] does.
+    /// Adds the configuration in force with this file to `shown`, below a table `client`. Errors
+    /// are those of [`ClientConfig::load`].
     pub fn show(path: &Path, shown: &mut Shown) -> Result<(), ConfigError> {
         let (config, text) = Self::read(path)?;
         let file = File {
@@ -169,7 +171,7 @@ impl ClientConfig {
         Ok((config, text))
     }
 
-    /// The same, asked as root of a node.
+    /// The same configuration for root of a node, which asks the addresses for nodes.
     #[must_use]
     pub fn for_node(mut self) -> Self {
         if !self.node_endpoints.is_empty() {
@@ -178,7 +180,7 @@ impl ClientConfig {
         self
     }
 
-    /// What signs requests here.
+    /// The signer of requests on this host.
     #[must_use]
     pub fn signer(&self) -> Addressed<Signer> {
         let signer = Signer::new(
@@ -189,7 +191,7 @@ impl ClientConfig {
         Addressed::to(self.audience.as_ref(), signer)
     }
 
-    /// The service's uid. Errs when the account does not exist on this machine.
+    /// The service's uid. Returns an error if the account does not exist on this machine.
     pub fn service_uid(&self) -> Result<u32, ConfigError> {
         match &self.service_user {
             ServiceAccount::Uid(uid) => Ok(*uid),

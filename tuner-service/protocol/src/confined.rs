@@ -1,5 +1,5 @@
-//! Makes the calling process worth nothing to whoever takes it over: it is nobody, and has what it
-//! has opened and a few system calls.
+//! Confines the calling process so that taking it over gains nothing: it runs as nobody, with the
+//! files that it has open and a few system calls.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,13 @@ use nix::libc;
 use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
 
-/// The kernel's overflow uid and gid, which is nobody everywhere.
+/// The kernel's overflow uid and gid, which everywhere belong to nobody.
 const NOBODY: u32 = 65534;
 
-/// Gives up root, new privileges, and all system calls but those that read and write what is open,
-/// wait, and end; and `more`. The process ends after `life` seconds, if that is said. Any other call
-/// kills it. What the kernel does not have, or the surroundings do not allow, is left out.
+/// Gives up root, new privileges, and all system calls except `more` and those that read and write
+/// open files, wait, and end. Any other call kills the process. It also ends after `life` seconds,
+/// if that is given. A restriction that the kernel does not have, or that the surroundings do not
+/// allow, is left out.
 pub fn confine(life: Option<u32>, more: &[i64]) {
     if let Some(life) = life {
         nix::unistd::alarm::set(life);
@@ -28,7 +29,7 @@ pub fn confine(life: Option<u32>, more: &[i64]) {
     }
 }
 
-/// `None` on a processor that the library does not know.
+/// The filter; `None` on a processor that the library does not know.
 fn filter(more: &[i64]) -> Option<BpfProgram> {
     let any = [
         libc::SYS_read,
@@ -38,7 +39,7 @@ fn filter(more: &[i64]) -> Option<BpfProgram> {
         libc::SYS_exit,
         libc::SYS_restart_syscall,
         libc::SYS_rt_sigreturn,
-        // How a Rust program ends.
+        // The calls with which a Rust program ends.
         libc::SYS_sigaltstack,
         libc::SYS_munmap,
     ];

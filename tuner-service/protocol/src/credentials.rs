@@ -1,13 +1,15 @@
-//! Credentials: who says something, over what, to whom, and once. MUNGE or SACK vouches for them.
+//! Credentials: MUNGE or SACK vouches for who signs what, for which reader, and each credential is
+//! read once.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Seconds that a credential is valid: above a cluster's clock skew, with little to replay.
+/// The seconds for which a credential is valid: above a cluster's clock skew, with little time for
+/// a replay.
 pub(crate) const TIME_TO_LIVE: u8 = 60;
 
-/// Who vouches for a credential's sender.
+/// The back-end that vouches for a credential's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// munged.
@@ -54,42 +56,42 @@ pub struct Decoded {
     pub uid: u32,
     /// The sender's effective gid.
     pub gid: u32,
-    /// The address of the sender's host, if the back-end tells: munged's own idea of it.
+    /// The address of the sender's host, if the back-end has it: munged determines it.
     pub origin: Option<IpAddr>,
 }
 
-/// Why there is no credential, or none that counts.
+/// The reason why there is no credential, or no valid one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     /// The back-end could not be asked, or failed.
     #[error("{backend}: {problem}")]
     Unavailable {
-        /// Who was asked.
+        /// The back-end that was asked.
         backend: Backend,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         problem: String,
     },
     /// The credential is forged, expired, replayed or for another reader.
     #[error("{backend} refuses the credential: {problem}")]
     Refused {
-        /// Who was asked.
+        /// The back-end that was asked.
         backend: Backend,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
-/// Makes and reads credentials. Tests replace the back-end here.
+/// A maker and reader of credentials. Tests replace the back-end here.
 pub trait Credentials: Send + Sync {
-    /// Who vouches now.
+    /// The back-end that vouches at present.
     fn backend(&self) -> Backend;
 
-    /// A credential over `payload` for the uid `reader` alone. Two over the same payload differ.
-    /// Errs when the back-end cannot be asked.
+    /// A credential over `payload` for the uid `reader` alone. Two credentials over the same
+    /// payload differ. Returns an error if the back-end cannot be asked.
     fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError>;
 
-    /// Decodes a credential once. Errs when the back-end cannot be asked, or when the credential is
-    /// refused (a replay, too).
+    /// Decodes a credential once. Returns an error if the back-end cannot be asked, or if the
+    /// credential is refused (also as a replay).
     fn decode(&self, credential: &str) -> Result<Decoded, CredentialError>;
 }
 
@@ -107,7 +109,8 @@ impl<C: Credentials + ?Sized> Credentials for Arc<C> {
     }
 }
 
-/// Makes a credential for this process's own uid, and reads it. Errs, in words, when that fails.
+/// Makes a credential for this process's own uid, and reads it. Returns an error in words if that
+/// fails.
 pub fn round_trip(credentials: &dyn Credentials) -> Result<(), String> {
     const PAYLOAD: &[u8] = b"io-autotune doctor";
     let own = nix::unistd::geteuid().as_raw();

@@ -1,29 +1,29 @@
 //! Slurm's hostlists (src/common/hostlist.c), such as `n[1-3,7],m2`.
 
-/// Longest hostlist that is taken from anybody.
+/// The longest hostlist that is accepted.
 const LONGEST: usize = 16 * 1024;
 
-/// Whether a text has only what a hostlist has, and is not endless.
+/// Returns true if a text has only characters of a hostlist, and is not too long.
 #[must_use]
 pub fn is_hostlist(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,[]".contains(&byte);
     (1..=LONGEST).contains(&text.len()) && text.bytes().all(plain)
 }
 
-/// Whether a hostlist names a host: `n[08-10]` has `n08`, and neither `n8` nor `n11`. A malformed
-/// part names none.
+/// Returns true if a hostlist names a host: `n[08-10]` has `n08`, but neither `n8` nor `n11`. A
+/// malformed part names none.
 #[must_use]
 pub fn has_host(expression: &str, host: &str) -> bool {
     !host.is_empty() && parts(expression).any(|part| names(part, host))
 }
 
-/// How many hosts a hostlist names: 4 for `n[1-3],m2`; `None` if it is malformed.
+/// The number of hosts that a hostlist names: 4 for `n[1-3],m2`; `None` if it is malformed.
 #[must_use]
 pub fn count_hosts(expression: &str) -> Option<u64> {
     parts(expression).try_fold(0_u64, |sum, part| sum.checked_add(count_of(part)?))
 }
 
-/// The hosts of one part are those of each pair of brackets by those of the others.
+/// The number of hosts of one part: the product of the numbers of its brackets.
 fn count_of(part: &str) -> Option<u64> {
     if part.is_empty() {
         return None;
@@ -49,7 +49,7 @@ fn count_of(part: &str) -> Option<u64> {
     (!rest.contains(']')).then_some(hosts)
 }
 
-/// What stands between the commas of a hostlist.
+/// The parts of a hostlist, which commas outside of brackets separate.
 fn parts(expression: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     expression.split(move |character: char| {
@@ -71,14 +71,15 @@ fn names(part: &str, host: &str) -> bool {
         return false;
     };
     let digits = host.bytes().take_while(u8::is_ascii_digit).count();
-    // What follows the brackets may begin with a digit too.
+    // The text after the brackets may begin with a digit too.
     (1..=digits).any(|end| {
         let (number, rest) = host.split_at(end);
         ranges.split(',').any(|range| is_in(range, number)) && names(after, rest)
     })
 }
 
-/// Whether a range such as `08-10` has a number, written as wide as the range's first.
+/// Returns true if a range such as `08-10` has a number that is written with as many digits as the
+/// range's first number.
 fn is_in(range: &str, number: &str) -> bool {
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let (Ok(low), Ok(high), Ok(value)) = (first.parse::<u64>(), last.parse(), number.parse())

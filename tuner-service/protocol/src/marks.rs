@@ -1,7 +1,8 @@
-//! What a job writes of itself, in the file that a variable of its environment names: where its I/O
-//! phases begin and end, and measures of its own. A line each, appended by one write.
+//! The marks file of a job, which a variable of its environment names. The job writes into it where
+//! its I/O phases begin and end, and measures of its own, one line each, appended by one write.
 //!
-//! Root reads it, and the text is a user's: whatever it is, a few numbers come of it, or why none.
+//! Root reads the file, and the text is a user's: from any text only a few numbers are taken, or
+//! the reason why none are.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,47 +14,48 @@ use io_autotune_model::{
 
 /// The variable that names the file.
 pub const MARKS_VARIABLE: &str = "IO_MARKS_FILE";
-/// A longer file is not read; `io-autotune mark` stops writing before.
+/// The size above which the file is not read; `io-autotune mark` stops writing before that.
 pub const MARKS_BYTES: u64 = 65536;
-/// The most measures of an application's own.
+/// The most measures that an application may report.
 const MOST_REPORTED: usize = 8;
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
-    /// A phase begins, at nanoseconds of CLOCK_MONOTONIC.
+    /// The start of a phase, in nanoseconds of CLOCK_MONOTONIC.
     Begin(u64),
-    /// A phase ends.
+    /// The end of a phase, likewise.
     End(u64),
-    /// A measure of the application's own.
+    /// A measure that the application reports.
     Reported {
-        /// Its [name](is_reported_name).
+        /// The measure's [name](is_reported_name).
         name: String,
-        /// Positive and finite.
+        /// The value, positive and finite.
         value: f64,
     },
-    /// What a process had from MPI-IO, by the profiling library (`mpi-in-force/`).
+    /// What a process had from MPI-IO, by the profiling library (`spank-plugin/mpi-in-force/`).
     MpiIo(MpiIo),
-    /// A process whose line there was no room for.
+    /// A process whose line did not fit into the file.
     MpiIoLost,
 }
 
-/// A process's MPI-IO. Times are nanoseconds, of CLOCK_MONOTONIC.
+/// The MPI-IO of one process. Times are nanoseconds of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MpiIo {
     /// When it first opened a file.
     began: u64,
     /// When it called MPI_Finalize.
     ended: u64,
-    /// How long it was in MPI-IO's functions; with threads it can be longer than there was time.
+    /// The time in MPI-IO's functions. With several threads it can be longer than the time that
+    /// passed.
     took: u64,
-    /// Bytes that it asked to read.
+    /// Bytes that the process asked to read.
     read: u64,
-    /// Bytes that it asked to write.
+    /// Bytes that the process asked to write.
     written: u64,
 }
 
-/// Why `NAME=VALUE` is no measure.
+/// The error for a text that is not a measure `NAME=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no NAME=VALUE: a name is a letter and at most 31 more letters, digits, _ or -, a value a number from 2^-63 to 2^63"
@@ -61,7 +63,7 @@ pub struct MpiIo {
 pub struct ReportedError(String);
 
 impl Mark {
-    /// Of `NAME=VALUE`.
+    /// The line for a measure that the application reports as `NAME=VALUE`.
     pub fn reported(text: &str) -> Result<Self, ReportedError> {
         let bad = || ReportedError(text.chars().take(80).collect());
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
@@ -116,18 +118,18 @@ impl fmt::Display for Mark {
     }
 }
 
-/// What a node's file comes to.
+/// The measures that a node's marks file gives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Marked {
     /// Measures by name.
     pub measures: BTreeMap<String, f64>,
-    /// What was left out, and why.
+    /// Lines that were left out, with the reasons.
     pub dropped: Vec<String>,
 }
 
 /// Reads a node's file at `now`, nanoseconds of CLOCK_MONOTONIC. The seconds are those in which at
-/// least one phase was open: processes may mark at once. Of a measure that is reported twice the
-/// later holds.
+/// least one phase was open, because several processes may mark at the same time. If a measure is
+/// reported twice, the later value counts.
 #[must_use]
 pub fn marked(text: &[u8], now: u64) -> Marked {
     let mut marked = Marked::default();
@@ -177,7 +179,7 @@ pub fn marked(text: &[u8], now: u64) -> Marked {
     }
     match lost {
         0 => marked.measures.extend(mpi_io(processes)),
-        // A part would look like a run that did less.
+        // A part of the processes would look like a run that did less.
         _ => marked.dropped.push(format!(
             "{lost} processes had no room for their MPI-IO: nothing is told of it"
         )),
@@ -185,8 +187,9 @@ pub fn marked(text: &[u8], now: u64) -> Marked {
     marked
 }
 
-/// Of processes that run at the same time, ranks of one program, the longest in MPI-IO counts; the
-/// next program's seconds are added. Bytes are those of all.
+/// The measures of MPI-IO. Processes that run at the same time are ranks of one program, of which
+/// the longest in MPI-IO counts; the seconds of the next program are added. Bytes are summed over
+/// all processes.
 fn mpi_io(mut processes: Vec<MpiIo>) -> impl Iterator<Item = (String, f64)> {
     processes.sort_unstable();
     let (mut sum, mut longest, mut until) = (0_u64, 0, 0);
@@ -213,10 +216,10 @@ fn mpi_io(mut processes: Vec<MpiIo>) -> impl Iterator<Item = (String, f64)> {
     .map(|(name, value)| (name.to_owned(), value))
 }
 
-/// The nanoseconds in which at least one phase was open. A phase of which an end is missing may have
-/// taken any time: then nothing is known of the others either, as nobody knows whose end is whose.
+/// The nanoseconds in which at least one phase was open. A phase whose end is missing may have
+/// taken any time, and it is not known which end belongs to which phase: then nothing is known.
 fn union(mut events: Vec<(u64, bool)>) -> Result<u64, &'static str> {
-    // At one time a phase begins before another ends.
+    // At equal times, starts come before ends.
     events.sort_unstable();
     let (mut open, mut since, mut sum) = (0_u64, 0, 0);
     for (at, is_end) in events {
@@ -268,7 +271,7 @@ mod tests {
         assert_eq!(of(&[(b, 1), (e, 3), (b, 10), (e, 11)]), Some(3.0));
         assert_eq!(of(&[(b, 1), (b, 2), (e, 3), (e, 5)]), Some(4.0));
         assert_eq!(of(&[(b, 1), (e, 3), (b, 3), (e, 5)]), Some(4.0));
-        // Written in another order than they happened.
+        // The lines are in another order than the events.
         assert_eq!(of(&[(b, 2), (e, 3), (b, 1), (e, 5)]), Some(4.0));
         assert_eq!(of(&[]), None);
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::credentials::{Backend, CredentialError, Credentials, Decoded, TIME_TO_LIVE};
 
-/// munged, by its socket.
+/// MUNGE, through munged's socket.
 #[derive(Debug)]
 pub(crate) struct Munge {
     /// The socket; `None`: libmunge's default.
@@ -90,7 +90,7 @@ mod ffi {
             *mut u32,
         ) -> c_int,
         strerror: unsafe extern "C" fn(c_int) -> *const c_char,
-        /// Keeps the functions in memory.
+        /// Keeps the library, and so its functions, in memory.
         _library: Library,
     }
 
@@ -113,7 +113,8 @@ mod ffi {
             }
         }
 
-        /// Loaded once. A failure is not kept: the package may be installed meanwhile.
+        /// The library, loaded once. A failure is not kept, because the package may be installed
+        /// later.
         fn get() -> Result<&'static Self, CredentialError> {
             static LOADED: OnceLock<Libmunge> = OnceLock::new();
             match LOADED.get() {
@@ -220,7 +221,7 @@ mod ffi {
         pub(super) fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
             let credential =
                 CString::new(credential).map_err(|_| refused("it has a NUL byte".into()))?;
-            // libmunge would report a bad argument, the caller's fault; here it is the sender's.
+            // libmunge would report a bad argument as the caller's fault; here it is the sender's.
             if credential.is_empty() {
                 return Err(refused("it is empty".into()));
             }
@@ -254,7 +255,8 @@ mod ffi {
             })
         }
 
-        /// The address of the host that encoded what was decoded last, by its munged.
+        /// The address of the host on which the credential decoded last was encoded, as its munged
+        /// states it.
         fn origin(&self) -> Option<IpAddr> {
             let mut address = 0_u32;
             // SAFETY: MUNGE_OPT_ADDR4 takes a struct in_addr, which is these 32 bits.

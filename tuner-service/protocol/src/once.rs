@@ -1,11 +1,12 @@
-//! Objects whose names are each given once.
+//! Objects in which each name must be given only once.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-/// Values by name; errs where a name is given twice: the last one would win silently.
+/// Reads values by name. Returns an error if a name is given twice, because the last one would win
+/// silently.
 pub(crate) fn each_once<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, String>>, D::Error> {

@@ -1,24 +1,26 @@
-//! Tuning while a job runs: what a node is to do, and what it has done.
+//! Tuning while a job runs: the part of a delivery that orders it, and the record of what a node
+//! did.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::setting::SettingKind;
 
-/// Who moves levers while a job runs.
+/// The policy that moves levers while a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnlinePolicy {
     /// IOPathTune as published: all levers share one direction.
     Iopathtune,
-    /// IOPathTune's other reading: each lever has a direction of its own.
+    /// IOPathTune in another reading of the paper: each lever has a direction of its own.
     IopathtuneEach,
-    /// Ours: remembers what each setting brought, and rests where nothing near it is better.
+    /// The project's own policy: it remembers the result of each setting, and rests where no
+    /// setting near by is better.
     Settling,
 }
 
 impl OnlinePolicy {
-    /// What a parametrization says for none of them.
+    /// The word in a parametrization for no policy.
     pub const OFF: &str = "off";
 }
 
@@ -33,28 +35,28 @@ io_autotune_model::words!(
 /// if its own configuration allows that setting, and only within the range that is allowed there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredOnline {
-    /// Who decides.
+    /// The policy that decides.
     pub policy: OnlinePolicy,
-    /// What it moves, all of one kind.
+    /// The levers that it moves, all of the same kind.
     pub levers: Vec<OnlineLever>,
 }
 
 /// A numeric setting that takes effect at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OnlineLever {
-    /// Where it is.
+    /// The kind of setting, which says where it is.
     pub kind: SettingKind,
-    /// Its name there. All that a pattern meets have one value.
+    /// The setting's name there. All settings that a pattern matches have the same value.
     pub name: String,
 }
 
-/// What tuning inside a job did on one node.
+/// The record of tuning inside a job on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineRecord {
-    /// Who decided.
+    /// The policy that decided.
     pub policy: OnlinePolicy,
-    /// How often it decided, in milliseconds.
+    /// The length of a period, in milliseconds: the policy decides once in each.
     pub period_ms: u64,
     /// The levers' names, in the order of the values.
     pub levers: Vec<String>,
@@ -66,67 +68,67 @@ pub struct OnlineRecord {
 }
 
 impl OnlineRecord {
-    /// The most entries of a record: what a terminal is wide.
+    /// The most entries of a record: as many as a terminal has columns.
     pub const ENTRIES: usize = 120;
     /// The most levers.
     pub const LEVERS: usize = 8;
 }
 
-/// One or several periods in a row: means over them, what was set at their end, and why.
+/// One or several successive periods: means over them, the values set at their end, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineEntry {
     /// Milliseconds from the start of the agent to the end of the last period.
     pub at_ms: u64,
-    /// How many periods.
+    /// The number of periods.
     pub periods: u64,
-    /// Data moved by the path, bytes a second.
+    /// Data that the path moved, in bytes a second.
     pub bandwidth: u64,
-    /// Requests made, a second.
+    /// Requests made, per second.
     pub requests: u64,
-    /// Data that programs put into the page cache or took from there, bytes a second.
+    /// Data that programs put into the page cache or took from it, in bytes a second.
     pub cached: u64,
-    /// Data that waited in the page cache at the periods' ends, bytes.
+    /// Data waiting in the page cache at the end of the periods, in bytes.
     pub dirty: u64,
-    /// What was set for the time after, a value of each lever.
+    /// The values that were set for the time after, one for each lever.
     pub values: Vec<u64>,
-    /// How many moves.
+    /// The number of moves.
     pub moves: u64,
-    /// Why the last one; absent if nothing moved.
+    /// The reason of the last move; absent if nothing moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<OnlineReason>,
 }
 
-/// Why levers moved, or no longer do.
+/// The reason why levers moved, or no longer move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnlineReason {
     /// Nothing had moved yet.
     First,
-    /// The last move brought bandwidth.
+    /// The last move increased the bandwidth.
     Faster,
-    /// It did not.
+    /// The last move did not increase the bandwidth.
     NotFaster,
-    /// Data piled up since the last move: it was taken back.
+    /// Data piled up after the last move, so it was taken back.
     Contention,
-    /// To learn what this does.
+    /// The setting is tried to learn its effect.
     Try,
-    /// Back to the best known.
+    /// The levers go back to the best known setting.
     Back,
-    /// The work is another one, which was met before: its best.
+    /// The work has changed to one that was met before: its best setting is used.
     KnownWork,
-    /// The work is another one: what the default does with it.
+    /// The work has changed to an unknown one: the default is measured with it.
     OtherWork,
-    /// The lever changes nothing: back to where it began, for good.
+    /// The lever has no effect, so it goes back to its initial value for good.
     Unresponsive,
     /// The device did not take the value.
     Refused,
-    /// Somebody else has changed a lever: nothing is moved any more.
+    /// Another process has changed a lever, so nothing is moved any more.
     Foreign,
 }
 
 impl OnlineReason {
-    /// In a few words.
+    /// The reason in a few words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

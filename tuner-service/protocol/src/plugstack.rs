@@ -3,37 +3,38 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The plugin's file.
+/// The name of the plugin's file.
 const PLUGIN: &str = "io_autotune.so";
 
-/// What takes the option and ignores it.
+/// The stub, which accepts the option and ignores it.
 const STUB: &str = "io_autotune_stub.so";
 
-/// A cycle of includes ends here.
+/// The deepest nesting of includes that is followed, which ends cycles.
 const DEEPEST: usize = 8;
 
 /// A line that loads the plugin or its stub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginLine {
-    /// Whether it is `required`, and not `optional`.
+    /// True if the line says `required`, and not `optional`.
     pub required: bool,
     /// The plugin's file.
     pub path: PathBuf,
-    /// What follows, in alphabetical order: `key=value`.
+    /// The arguments on the line, `key=value`, in alphabetical order.
     pub arguments: Vec<String>,
     /// The file with the line.
     pub found_in: PathBuf,
 }
 
 impl PluginLine {
-    /// Whether it loads the stub.
+    /// Returns true if the line loads the stub.
     #[must_use]
     pub fn is_stub(&self) -> bool {
         self.path.file_name().is_some_and(|name| name == STUB)
     }
 }
 
-/// This host's slurm.conf: by `SLURM_CONF`, the usual one, or slurmd's copy on a configless node.
+/// This host's slurm.conf: the one that `SLURM_CONF` names, the usual one, or slurmd's copy on a
+/// configless node.
 #[must_use]
 pub fn slurm_conf() -> Option<PathBuf> {
     let conf = std::env::var_os("SLURM_CONF")
@@ -56,7 +57,8 @@ pub fn plugstack_conf(slurm_conf: &Path) -> PathBuf {
     named.unwrap_or_else(|| slurm_conf.with_file_name("plugstack.conf"))
 }
 
-/// The last line of ours in plugstack.conf and what it includes.
+/// The last line that loads the plugin or its stub, in plugstack.conf and the files that it
+/// includes.
 #[must_use]
 pub fn plugin_line(plugstack: &Path) -> Option<PluginLine> {
     line_of(plugstack, DEEPEST)
@@ -96,7 +98,7 @@ fn line_of(plugstack: &Path, deepest: usize) -> Option<PluginLine> {
     found
 }
 
-/// The files of a pattern whose last part may have one `*`, in order.
+/// The files that match a pattern whose last part may have one `*`, in order.
 fn matching(pattern: &Path) -> Vec<PathBuf> {
     let name = pattern.file_name().unwrap_or_default().to_string_lossy();
     let Some((before, after)) = name.split_once('*') else {
@@ -147,7 +149,7 @@ mod tests {
             found_in: path("plugstack.d/b.conf"),
         };
         assert_eq!(found, expected);
-        // A file that includes itself.
+        // The file includes itself.
         fs::write(path("plugstack.conf"), "include plugstack.conf\n").unwrap();
         assert_eq!(plugin_line(&path("plugstack.conf")), None);
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What to do with a job.
+/// The treatment of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -17,7 +17,7 @@ pub enum Mode {
     Observe,
 }
 
-/// Why a job is not treated as requested.
+/// The reason why a job is not treated as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
@@ -40,34 +40,34 @@ pub struct Request {
     /// The accelerator's name, or several joined by `+` in any order; absent: the site's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
-    /// What to do with the job.
+    /// The treatment of the job.
     #[serde(default)]
     pub mode: Mode,
-    /// Why the mode is not the requested one.
+    /// The reason why the mode is not the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// The job's name; the service makes the application of it if there is no `app`. A byte that is
-    /// no UTF-8 is U+FFFD and two hexadecimal digits.
+    /// The job's name. If there is no `app`, the service makes the application of it. A byte that
+    /// is not UTF-8 is written as U+FFFD and two hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_name: Option<String>,
-    /// The job's comment; stored only if the rule that decided reads it.
+    /// The job's comment. It is stored only if the rule that decided has read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The job asked to be told in its output what it runs with. The node's alone.
+    /// True if the job asked to be shown in its output what it runs with. Only the node uses this.
     #[serde(skip)]
     pub tell: bool,
-    /// The rule that made the application of the job's name. The service sets it.
+    /// The name of the rule that made the application of the job's name. The service sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
 }
 
-/// The application of jobs without a name that says something. It is never tuned.
+/// The application of jobs whose name does not name a program. It is never tuned.
 const UNNAMED: &str = "unnamed";
 
-/// Bytes of a job's name or comment, of which the plugin sends no more.
+/// The most bytes of a job's name or comment that the plugin sends.
 const TEXT_MAX: usize = 256;
 
-/// Why a request's text was refused.
+/// The reason why a request's text was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// An item is not `key=value` with a known key.
@@ -88,17 +88,17 @@ pub enum RequestError {
         /// The value.
         value: String,
     },
-    /// The job's name or comment is none that the plugin sends.
+    /// The job's name or comment does not have the form that the plugin sends.
     #[error("{key}: {problem}")]
     Text {
         /// The key.
         key: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: TextError,
     },
 }
 
-/// Why a text is no job's name or comment.
+/// The reason why a text is not a job's name or comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// A `%` without two upper-case hexadecimal digits, or a byte that must be escaped.
@@ -107,14 +107,14 @@ pub enum TextError {
     /// A zero byte.
     #[error("it has a zero byte")]
     Zero,
-    /// Too long.
+    /// The text is too long.
     #[error("it has more than {TEXT_MAX} bytes")]
     Long,
 }
 
 impl Request {
-    /// Checks the names and texts of a request that did not come by [`FromStr`]. Errs with the
-    /// wrong field.
+    /// Checks the names and texts of a request that was not read by [`FromStr`]. Returns an error
+    /// for the wrong field.
     pub fn validate(&self) -> Result<(), RequestError> {
         for (key, value) in [("app", &self.app), ("accelerator", &self.accelerator)] {
             if let Some(value) = value {
@@ -137,13 +137,14 @@ impl Request {
     }
 }
 
-/// Whether a name may have this byte; the first is a letter or digit.
+/// Returns true if a name may contain this byte. The first byte must be a letter or digit.
 #[must_use]
 pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"._+@-".contains(&byte)
 }
 
-/// Whether a text is a name: 1 to 128 letters, digits and `. _ + @ -`, first a letter or digit.
+/// Returns true if a text is a name: 1 to 128 letters, digits and `. _ + @ -`, first a letter or
+/// digit.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     text.len() <= 128
@@ -183,8 +184,9 @@ fn decoded(text: &str) -> Result<String, TextError> {
     Ok(utf8(&bytes))
 }
 
-/// The text of any bytes: each that is no UTF-8 is U+FFFD and its two hexadecimal digits, so that
-/// other bytes are another text. U+FFFD itself is written so, too. What does not fit is cut.
+/// A text for any bytes: each byte that is not UTF-8 becomes U+FFFD and its two hexadecimal digits,
+/// so that different bytes have different texts. U+FFFD itself is written in the same way. The text
+/// is cut at its largest length.
 fn utf8(bytes: &[u8]) -> String {
     let escaped = |bytes: &[u8]| -> Vec<String> {
         let escape = |byte: &u8| format!("{}{byte:02x}", char::REPLACEMENT_CHARACTER);
@@ -350,7 +352,7 @@ mod tests {
         assert_eq!(several.accelerator.as_deref(), Some("romio+page-cache"));
     }
 
-    /// The service of a release before would refuse a key that it does not know.
+    /// A service of the release before would refuse a key that it does not know.
     #[test]
     fn what_the_job_is_told_is_between_it_and_its_nodes() {
         let request: Request = "app=ocean,mode=tune,tell=yes".parse().unwrap();

@@ -3,13 +3,15 @@
 //! `src/plugins/auth/slurm`.
 //!
 //! A connection has one request: u16 version, u32 length of itself and of what follows, u32
-//! command, body; big endian. To create: u32 reader, u32 length, payload; the answer is u32 length
-//! and the token with its NUL. To verify: u32 length and the token with its NUL; the answer is a
-//! u32, zero if the token is good, and otherwise another number (24.11) or nothing (26.05).
+//! command, body; big endian. The body of the command to create a token is u32 reader, u32 length,
+//! payload; the answer is u32 length and the token with its NUL. The body of the command to verify
+//! one is u32 length and the token with its NUL; the answer is a u32, zero if the token is good,
+//! and otherwise another number (24.11) or nothing (26.05).
 //!
-//! The kernel tells the server its client's uid: a token names its maker's, and is verified for its
-//! reader alone, but as often as the reader asks. That it is read once is seen to here. A token is
-//! a JWT; its claims are believed only after the server has verified this very text.
+//! The kernel tells the server its client's uid. A token contains the uid of its maker, and is
+//! verified for its reader alone, but as often as the reader asks; that it is read only once is
+//! ensured here. A token is a JWT; its claims are used only after the server has verified exactly
+//! this text.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,31 +30,35 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::credentials::{Backend, CredentialError, Credentials, Decoded, TIME_TO_LIVE};
 
-/// Where Slurm's daemons listen. The environment names no other: it is the user's.
+/// The sockets of Slurm's daemons. The environment cannot name another one, because it is the
+/// user's.
 const SOCKETS: [&str; 2] = ["/run/slurm/sack.socket", "/run/slurmctld/sack.socket"];
 
-/// For all of one request to one socket. The server waits for ever for a message's rest.
+/// The time for one request to one socket. The server would wait for ever for the rest of a
+/// message.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The protocol of 23.11, the first with SACK. Servers only log it.
+/// The protocol version of 23.11, the first release with SACK. Servers only log it.
 const VERSION: u16 = 40 << 8;
 const CREATE: u32 = 64_001;
 const VERIFY: u32 = 64_002;
 
-/// Bytes. A digest and its salt need less.
+/// The most bytes of a payload. A digest and its salt need less.
 const PAYLOAD_LIMIT: usize = 1024;
 
-/// Bytes. Ours have some 450. Under Slurm's `use_client_ids` a user's groups are in them: 150 of
-/// these have made one of 6 KiB. What is longer is not passed on to Slurm.
+/// The most bytes of a token; longer ones are not passed on to Slurm. The tokens made here have
+/// some 450 bytes. With Slurm's `use_client_ids` a user's groups are in them; with 150 groups a
+/// token had 6 KiB.
 const TOKEN_LIMIT: usize = 16 * 1024;
 
-/// Bytes behind the payload: SACK's tokens over one payload are the same within a second.
+/// The number of random bytes after the payload: SACK's tokens over the same payload are equal
+/// within a second.
 const SALT: usize = 16;
 
-/// Tokens that are remembered: thousands a second for as long as they live.
+/// The most tokens that are remembered: enough for thousands a second during their life.
 const REMEMBERED: usize = 1 << 20;
 
-/// SACK, by its sockets: asked in this order, the next if one does not answer.
+/// SACK, by its sockets, which are asked in order until one answers.
 #[derive(Debug)]
 pub(crate) struct Sack {
     sockets: Vec<PathBuf>,
@@ -62,7 +68,7 @@ pub(crate) struct Sack {
 }
 
 impl Sack {
-    /// Without sockets, Slurm's own.
+    /// A back-end with these sockets, or with Slurm's own if there are none.
     pub(crate) fn new(sockets: Vec<PathBuf>) -> Self {
         let sockets = if sockets.is_empty() {
             SOCKETS.map(PathBuf::from).to_vec()
@@ -72,7 +78,7 @@ impl Sack {
         Self::of(nix::unistd::geteuid().as_raw(), sockets)
     }
 
-    /// What the kernel would tell a server of this process.
+    /// A back-end for a process of the uid `reader`, which the kernel would tell the server.
     pub(crate) fn of(reader: u32, sockets: Vec<PathBuf>) -> Self {
         Self {
             sockets,
@@ -138,7 +144,8 @@ impl Credentials for Sack {
             Claims::parse(&token.claims()).ok_or_else(|| refused("its claims are wrong"))?;
         let payload = claims.check(self.reader).map_err(refused)?;
         let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read under the lock: what one call forgets as expired, none accepts after it.
+        // The clock is read under the lock, so that a token that one call forgets as expired is not
+        // accepted by another.
         accepted.admit(&token, &claims, Timestamp::now().as_second())?;
         Ok(Decoded {
             payload,
@@ -177,7 +184,7 @@ fn invalid(problem: &'static str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, problem)
 }
 
-/// A connection within [`PATIENCE`], however the server drips.
+/// A connection that ends within [`PATIENCE`], however slowly the server sends.
 struct Connection {
     stream: UnixStream,
     end: Instant,
@@ -187,7 +194,7 @@ impl Connection {
     fn open(path: &Path) -> io::Result<Self> {
         let end = Instant::now() + PATIENCE;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        // connect() waits so long for a place in the server's queue.
+        // `connect` waits this long for a place in the server's queue.
         socket.set_write_timeout(Some(PATIENCE))?;
         socket.connect(&SockAddr::unix(path)?)?;
         let stream = UnixStream::from(OwnedFd::from(socket));
@@ -227,7 +234,7 @@ fn request(command: u32, body: &[&[u8]]) -> Vec<u8> {
     [&version[..], &length, &command, &body].concat()
 }
 
-/// Lengths here are far below 4 GiB; a wrong one would be refused.
+/// A length as SACK writes it. Lengths here are far below 4 GiB; a wrong one would be refused.
 fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes()
 }
@@ -250,7 +257,7 @@ fn read_token(answer: &mut impl Read) -> io::Result<String> {
     Ok(token)
 }
 
-/// Reads the answer to [`VERIFY`]: whether the token is good. Zero alone says so.
+/// Reads the answer to [`VERIFY`]: true if the token is good, which only zero means.
 fn read_verdict(answer: &mut impl Read) -> io::Result<bool> {
     let mut code = [u8::MAX; 4];
     match answer.read_exact(&mut code) {
@@ -260,10 +267,10 @@ fn read_verdict(answer: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// A token of the right form; who made it is not known.
+/// A token of the right form, whose maker is not known yet.
 #[derive(Debug)]
 struct Token<'a> {
-    /// All but the signature, which may have several spellings.
+    /// The token without its signature, which may have several spellings.
     signed: &'a str,
     claims: &'a str,
 }
@@ -290,7 +297,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// The claims' JSON; empty if it cannot be had.
+    /// The JSON of the claims; empty if it cannot be decoded.
     fn claims(&self) -> Vec<u8> {
         BASE64_URL_SAFE_NO_PAD
             .decode(self.claims)
@@ -298,19 +305,19 @@ impl<'a> Token<'a> {
     }
 }
 
-/// What a token says. `cluster`, `host` and others are of no use here.
+/// The claims of a token that are used here; `cluster`, `host` and others are not.
 #[derive(Debug, Deserialize)]
 struct Claims {
     uid: u32,
     gid: u32,
-    /// The reader.
+    /// The uid of the reader.
     ruid: u32,
     context: String,
-    /// In base64.
+    /// The payload, in base64.
     payload: String,
-    /// When it was made, in seconds since 1970.
+    /// The time when the token was made, in seconds since 1970.
     iat: i64,
-    /// When it ends, by the site's `AuthInfo=ttl=`.
+    /// The time when it expires, by the site's `AuthInfo=ttl=`.
     exp: i64,
 }
 
@@ -319,12 +326,13 @@ impl Claims {
         serde_json::from_slice(json).ok()
     }
 
-    /// The payload without its salt. Errs if the token is not one of ours for `reader`.
+    /// The payload without its salt. Returns an error if the token was not made by this protocol
+    /// for `reader`.
     fn check(&self, reader: u32) -> Result<Vec<u8>, &'static str> {
         if self.context != "sack" {
             return Err("it was not made by SACK for a client");
         }
-        // The server also takes one for anybody.
+        // The server also accepts a token that is for anybody.
         if self.ruid != reader {
             return Err("it is for another reader");
         }
@@ -337,20 +345,21 @@ impl Claims {
         }
     }
 
-    /// The second from which on it is refused: [`TIME_TO_LIVE`] also where the site has a longer
-    /// one.
+    /// The second from which on the token is refused: after [`TIME_TO_LIVE`], also if the site's
+    /// own limit is longer.
     fn end(&self) -> i64 {
         self.exp
             .min(self.iat.saturating_add(i64::from(TIME_TO_LIVE)))
     }
 }
 
-/// Tokens that were accepted, until they end.
+/// The tokens that were accepted, until they expire.
 #[derive(Debug, Default)]
 struct Accepted(BTreeSet<(i64, [u8; 32])>);
 
 impl Accepted {
-    /// Takes a token once. Errs when it is a replay, expired, of the future, or one too many.
+    /// Accepts a token once. Returns an error if it is a replay, expired or of the future, or if
+    /// there is no room to remember it.
     fn admit(&mut self, token: &Token, claims: &Claims, now: i64) -> Result<(), CredentialError> {
         let end = claims.end();
         while self.0.first().is_some_and(|(end, _)| *end <= now) {
@@ -362,7 +371,7 @@ impl Accepted {
         if claims.iat > now.saturating_add(i64::from(TIME_TO_LIVE)) {
             return Err(refused("it is of the future: compare the hosts' clocks"));
         }
-        // The same token has the same end.
+        // The same token always has the same end.
         let known = (end, Sha256::digest(token.signed).into());
         if self.0.contains(&known) {
             return Err(refused("it is a replay"));
@@ -390,7 +399,7 @@ mod tests {
     const SERVICE: u32 = 7;
     const PAYLOAD: &[u8] = b"io-autotune request 1 00";
 
-    /// A reader's SACK that answers like this.
+    /// The back-end of a reader whose SACK gives this answer.
     fn sack(
         reader: u32,
         answer: impl Fn(Asked) -> Option<Vec<u8>> + Send + 'static,
@@ -407,7 +416,7 @@ mod tests {
         token(&claims)
     }
 
-    /// What the service says to a token when its server says yes to everything.
+    /// The result for a token if the server verifies every token.
     fn decoded(token: &str) -> Result<Decoded, CredentialError> {
         let (service, _socket) = sack(SERVICE, |_| Some(vec![0; 4]));
         service.decode(token)
@@ -432,9 +441,9 @@ mod tests {
         let read = service.decode(&first).unwrap();
         assert_eq!((read.uid, &*read.payload), (USER, PAYLOAD));
         assert!(is_refused(&service.decode(&first)));
-        // Another token over the same payload is no replay, within the same second too.
+        // Another token over the same payload is not a replay, even within the same second.
         assert_eq!(service.decode(&second).unwrap().payload, PAYLOAD);
-        // Another spelling of the same token's end is.
+        // Another spelling of the same token's end is a replay.
         let respelled = format!("{}A", &second[..second.len() - 1]);
         let (service_of_lax_base64, _socket) = sack(SERVICE, |_| Some(vec![0; 4]));
         service_of_lax_base64.decode(&second).unwrap();
@@ -449,7 +458,7 @@ mod tests {
         assert!(decoded(&changed(|_| {})).is_ok());
         let wrong: [(&str, Value); 10] = [
             ("ruid", json!(USER)),
-            // For anybody.
+            // A token for anybody.
             ("ruid", json!(u32::MAX)),
             ("context", json!("auth")),
             ("context", json!(null)),
@@ -467,7 +476,7 @@ mod tests {
             let refused = decoded(&changed(|claims| claims[claim] = value.clone()));
             assert!(is_refused(&refused), "{claim} = {value}: {refused:?}");
         }
-        // A site's `ttl` may be longer, but no credential of ours lives longer.
+        // A site's `ttl` may be longer, but no credential of this protocol lives longer.
         let aged = decoded(&changed(|claims| {
             claims["iat"] = json!(claims["iat"].as_i64().unwrap() - 61);
         }));
@@ -479,7 +488,7 @@ mod tests {
     /// Outcome: It is refused without asking them.
     #[test]
     fn what_is_no_token_is_not_even_sent() {
-        // To send it would be an outage.
+        // Sending it would give an outage, because there is no server.
         let service = Sack::of(SERVICE, vec!["/nonexistent".into()]);
         let good = changed(|_| {});
         let long = changed(|claims| claims["payload"] = json!("A".repeat(TOKEN_LIMIT)));
@@ -514,7 +523,7 @@ mod tests {
     #[test]
     fn zero_alone_is_a_yes() {
         let refusals: [&[u8]; 6] = [
-            // 24.11, and 26.05.
+            // The answers of 24.11 and of 26.05.
             &[0xff; 4],
             &[],
             &[0],
@@ -570,7 +579,7 @@ mod tests {
         const LATENESS: Duration = Duration::from_secs(2);
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        // As of a slurmd that was killed.
+        // The socket that a killed slurmd leaves behind.
         drop(UnixListener::bind(at("dead")).unwrap());
         sack_server(&at("silent"), |_| None);
         sack_server(&at("good"), |asked| Some(honest(USER, asked)));
@@ -636,7 +645,7 @@ mod tests {
         assert_eq!(admit("a.b.c", &claims, now), (false, 1));
         assert_eq!(admit("a.b.c", &claims, end - 1), (false, 1));
         assert_eq!(admit("a.c.c", &claims, end - 1), (true, 2));
-        // At its end it is forgotten, and refused for that.
+        // At its end the token is forgotten, and is refused as expired.
         assert_eq!(admit("a.b.c", &claims, end), (false, 0));
         claims.iat += 60;
         claims.exp += 3600;
@@ -690,7 +699,8 @@ mod tests {
         });
     }
 
-    /// Another process, of another uid: this test again, with a token to read or none to make one.
+    /// Runs this test again in another process with another uid, with a token to read, or without
+    /// one to make one.
     fn nobody(token: &str) -> Result<String, String> {
         let output = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -712,7 +722,8 @@ mod tests {
         }
     }
 
-    /// What the stand-ins above pretend. Run it as root where slurmd or sackd has a SACK socket.
+    /// The real SACK behaves as the stand-ins above. Run this test as root where slurmd or sackd
+    /// has a SACK socket. Run it as root where slurmd or sackd has a SACK socket.
     ///
     /// Attack (service): On real Slurm, as root: a token of SACK is replayed, read by another, has
     /// another's signature, is made up, has the algorithm none, or is as long as may be.
@@ -759,7 +770,7 @@ mod tests {
         assert!(forged(format!("{header}.{root}.{signature}")), "made up");
         let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         assert!(forged(format!("{none}.{root}.{signature}")), "alg none");
-        // As long as is sent at all.
+        // The longest token that is sent at all.
         let long = "a".repeat(TOKEN_LIMIT - header.len() - root.len() - 2);
         assert!(forged(format!("{header}.{root}.{long}")), "a long one");
         let again = sack.encode(PAYLOAD, 0).unwrap();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Where a setting is.
+/// The place where a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingKind {
@@ -13,14 +13,14 @@ pub enum SettingKind {
     Block,
     /// A parameter of Lustre's client, or a pattern: `osc.*.max_rpcs_in_flight`.
     Lctl,
-    /// Of the FUSE file systems that the node's configuration names: `max_background`.
+    /// A setting of the FUSE file systems that the node's configuration names: `max_background`.
     Fuse,
     /// A file with a number, which the node's configuration names.
     File,
 }
 
 impl SettingKind {
-    /// Whether a setting of this kind may have this name.
+    /// Returns true if a setting of this kind may have this name.
     #[must_use]
     pub fn takes_name(self, name: &str) -> bool {
         let of = |more: &[char]| {

@@ -1,8 +1,9 @@
-//! Untrusted text for terminals, logs and reports: the one place that says what may be shown.
+//! Makes untrusted text safe for terminals, logs and reports: the only place that decides which
+//! characters are shown.
 
 use std::fmt::Write;
 
-/// Longer than any message of the service.
+/// The most characters of a text: more than any message of the service has.
 const LONGEST: usize = 4000;
 
 /// Invisible characters, and those that change the direction or order of text: Unicode's Cf,
@@ -35,13 +36,13 @@ const DECEPTIVE: [(char, char); 29] = [
     ('\u{1bca0}', '\u{1bca3}'),
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0000}', '\u{e0fff}'),
-    // For private use: a font may draw anything.
+    // Characters for private use, for which a font may draw anything.
     ('\u{e000}', '\u{f8ff}'),
     ('\u{f0000}', '\u{ffffd}'),
     ('\u{100000}', '\u{10fffd}'),
 ];
 
-/// Whether a character acts on a terminal, is not seen, or reorders what is seen.
+/// Returns true if a character acts on a terminal, is invisible, or reorders the text around it.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     let is_listed = || {
@@ -52,8 +53,8 @@ pub fn is_deceptive(c: char) -> bool {
     c.is_control() || (!c.is_ascii() && is_listed())
 }
 
-/// The text on one line, cut, with `?` for deceptive characters. The plugin's `ioat_text_clean`
-/// does the same to the helper's output.
+/// The text as one line, cut, with `?` for deceptive characters. The plugin's `ioat_text_clean`
+/// does the same with the helper's output.
 #[must_use]
 pub fn shown(text: &str) -> String {
     text.chars()
@@ -66,7 +67,7 @@ pub fn shown(text: &str) -> String {
         .collect()
 }
 
-/// A whole output, its lines kept, with `?` for deceptive characters.
+/// A whole output with its lines, and with `?` for deceptive characters.
 #[must_use]
 pub fn shown_lines(text: &str) -> String {
     text.chars()
@@ -74,7 +75,7 @@ pub fn shown_lines(text: &str) -> String {
         .collect()
 }
 
-/// JSON with its deceptive characters escaped: other text, the same value.
+/// JSON with its deceptive characters escaped: the text differs, but not the value.
 #[must_use]
 pub fn shown_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());

@@ -1,9 +1,9 @@
 //! Signatures of requests and answers, as credentials over SHA-256 digests.
 //!
 //! A request's digest covers method, path with query, nonce and body. Only the service's uid can
-//! decode it, and once. An answer's digest covers status, the request's nonce and
-//! the body; only the caller's uid can decode it. So nobody else can make an answer, and no answer
-//! fits another request. Bodies are signed, not encrypted: they hold only the user's own jobs.
+//! decode it, and only once. An answer's digest covers status, the request's nonce and the body;
+//! only the caller's uid can decode it. So nobody else can make an answer, and no answer fits
+//! another request. Bodies are signed, not encrypted: they contain only the user's own jobs.
 
 use std::net::IpAddr;
 
@@ -11,23 +11,23 @@ use sha2::{Digest, Sha256};
 
 use crate::credentials::{CredentialError, Credentials};
 
-/// The request's credential: `MUNGE:...:`, or a token of SACK.
+/// The header with the request's credential: `MUNGE:...:`, or a token of SACK.
 pub const REQUEST_HEADER: &str = "x-io-autotune-credential";
-/// The answer's credential.
+/// The header with the answer's credential.
 pub const ANSWER_HEADER: &str = "x-io-autotune-signature";
-/// The request's nonce: 32 hexadecimal digits.
+/// The header with the request's nonce: 32 hexadecimal digits.
 pub const NONCE_HEADER: &str = "x-io-autotune-nonce";
 
-/// Why a signature was refused.
+/// The reason why a signature was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SignatureError {
     /// The back-end could not be asked, or refused.
     #[error(transparent)]
     Credential(#[from] CredentialError),
-    /// A genuine credential for another request or answer.
+    /// The credential is genuine, but for another request or answer.
     #[error("the credential is not for this {0}: its digest differs")]
     Digest(&'static str),
-    /// A genuine signature, but not the service's.
+    /// The signature is genuine, but not the service's.
     #[error("the answer was signed by uid {actual}, and the service is uid {expected}")]
     Signer {
         /// The uid that signed.
@@ -45,14 +45,14 @@ pub enum SignatureError {
 pub struct Nonce(String);
 
 impl Nonce {
-    /// A fresh one. Errs when the system has no random source.
+    /// A fresh nonce. Returns an error if the system has no random source.
     pub fn fresh() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         Ok(Self(hexadecimal(&bytes)))
     }
 
-    /// Reads a nonce from a header. Errs when it is not 32 hexadecimal digits.
+    /// Reads a nonce from a header. Returns an error if it is not 32 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, SignatureError> {
         if text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             Ok(Self(text.to_owned()))
@@ -61,7 +61,7 @@ impl Nonce {
         }
     }
 
-    /// Its text.
+    /// The nonce as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -83,7 +83,7 @@ fn digest(kind: &str, parts: [&str; 2], nonce: &Nonce, body: &[u8]) -> String {
     )
 }
 
-/// Signs a request for the uid `service` alone. Errs when the back-end fails.
+/// Signs a request for the uid `service` alone. Returns an error if the back-end fails.
 pub fn sign_request(
     credentials: &dyn Credentials,
     service: u32,
@@ -98,7 +98,7 @@ pub fn sign_request(
     )
 }
 
-/// Who sends a request, before its body is read.
+/// The sender of a request, known before its body is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
     /// The uid, as the back-end vouches for it.
@@ -109,7 +109,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Reads a request's credential, once. Errs when the back-end refuses or cannot be asked.
+    /// Reads a request's credential, once. Returns an error if the back-end refuses it or cannot be
+    /// asked.
     pub fn of(credentials: &dyn Credentials, credential: &str) -> Result<Self, CredentialError> {
         let decoded = credentials.decode(credential)?;
         Ok(Self {
@@ -119,7 +120,7 @@ impl Sender {
         })
     }
 
-    /// Errs when the credential is for another request.
+    /// Checks the credential against a request. Returns an error if it is for another one.
     pub fn check(
         &self,
         method: &str,
@@ -135,7 +136,8 @@ impl Sender {
     }
 }
 
-/// Signs the answer to the request with `nonce` for the uid `reader`. Errs when the back-end fails.
+/// Signs the answer to the request with `nonce` for the uid `reader`. Returns an error if the
+/// back-end fails.
 pub fn sign_answer(
     credentials: &dyn Credentials,
     reader: u32,
@@ -150,8 +152,8 @@ pub fn sign_answer(
     )
 }
 
-/// Checks an answer to the request with `nonce`. Errs when the back-end refuses or cannot be
-/// asked, or when the answer is not by `service` or is for another request.
+/// Checks an answer to the request with `nonce`. Returns an error if the back-end refuses it or
+/// cannot be asked, or if the answer is not from `service` or is for another request.
 pub fn verify_answer(
     credentials: &dyn Credentials,
     service: u32,

@@ -1,4 +1,4 @@
-//! Which back-end signs on this host.
+//! The choice of the back-end that signs on this host.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::credentials::{Backend, CredentialError, Credentials, Decoded};
 use crate::munge::Munge;
 use crate::sack::Sack;
 
-/// `auth` of client.toml and service.toml: all hosts of a cluster have the same.
+/// The setting `auth` of client.toml and service.toml, which all hosts of a cluster share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auth {
@@ -18,8 +18,8 @@ pub enum Auth {
     Slurm,
 }
 
-/// The name of a service among those that share a key and an account: `audience` of client.toml and
-/// service.toml. What is signed for one is no other's.
+/// The name of a service among several that share a key and an account: `audience` of client.toml
+/// and service.toml. A signature for one service is not valid for another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Audience(String);
@@ -38,7 +38,7 @@ impl TryFrom<String> for Audience {
     }
 }
 
-/// MUNGE or SACK, as configured or found.
+/// A back-end, MUNGE or SACK, as configured or as found on the host.
 #[derive(Debug)]
 pub struct Signer {
     auth: Option<Auth>,
@@ -47,9 +47,9 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Without `auth`, MUNGE signs if its socket is configured or there, else SACK if one of its
-    /// sockets is there. Without a socket of munged's, libmunge's default is meant; without sockets
-    /// of SACK's, Slurm's own.
+    /// A signer by the configuration. Without `auth`, MUNGE signs if its socket is configured or
+    /// exists, otherwise SACK if one of its sockets exists. If no socket of munged is given,
+    /// libmunge's default is used; if none of SACK is given, Slurm's own.
     #[must_use]
     pub fn new(
         auth: Option<Auth>,
@@ -65,7 +65,7 @@ impl Signer {
         }
     }
 
-    /// Found anew each time: at boot the service may be there before the other's socket is.
+    /// Looked up anew each time: at boot the service may start before the back-end's socket exists.
     fn found(&self) -> Auth {
         self.auth.unwrap_or_else(|| {
             let has_munge =
@@ -85,8 +85,8 @@ impl Signer {
         }
     }
 
-    /// Says so if MUNGE was asked only because nothing was found: a SACK of 26.05 removes its
-    /// socket when it stops.
+    /// Adds a hint to the error if MUNGE was asked only because no socket was found: a SACK of
+    /// 26.05 removes its socket when it stops.
     fn explained<T>(&self, result: Result<T, CredentialError>) -> Result<T, CredentialError> {
         let is_a_guess = self.auth.is_none() && self.munge.socket.is_none();
         result.map_err(|error| match error {
@@ -116,16 +116,16 @@ impl Credentials for Signer {
     }
 }
 
-/// Credentials of one of several services that share a key and an account.
+/// Credentials for one of several services that share a key and an account.
 #[derive(Debug)]
 pub struct Addressed<C> {
     credentials: C,
-    /// What follows each payload.
+    /// The text that follows each payload.
     suffix: String,
 }
 
 impl<C: Credentials> Addressed<C> {
-    /// Those for a service; `None`: the only one.
+    /// Credentials for a service; `None`: for the only one.
     #[must_use]
     pub fn to(audience: Option<&Audience>, credentials: C) -> Self {
         let suffix = audience.map_or_else(String::new, |Audience(name)| format!(" for {name}"));
@@ -148,7 +148,7 @@ impl<C: Credentials> Credentials for Addressed<C> {
 
     fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
         let mut decoded = self.credentials.decode(credential)?;
-        // Without an audience the digest is the whole payload, and does not fit a longer one.
+        // Without an audience the digest is the whole payload, and does not fit a longer payload.
         let Some(length) = decoded
             .payload
             .strip_suffix(self.suffix.as_bytes())
@@ -178,7 +178,7 @@ mod tests {
             |auth, munge, sack: &Vec<PathBuf>| Signer::new(auth, munge, sack.clone()).backend();
         assert_eq!(backend(Some(Auth::Slurm), munge(), &gone), Backend::Sack);
         assert_eq!(backend(Some(Auth::Munge), None, &there), Backend::Munge);
-        // A configuration of before there was a choice.
+        // A configuration from before there was a choice.
         assert_eq!(backend(None, munge(), &there), Backend::Munge);
         assert_eq!(backend(None, None, &gone), Backend::Munge);
         if !Path::new("/run/munge/munge.socket.2").exists() {

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::credentials::{Backend, CredentialError, Credentials, Decoded};
 use crate::sack::Sack;
 
-/// Who takes part in a test: uids 1000, 7 and 666, by one back-end.
+/// The participants of a test, uids 1000, 7 and 666, with the same back-end.
 pub(crate) struct Cast {
     pub(crate) user: Arc<dyn Credentials>,
     pub(crate) service: Arc<dyn Credentials>,
@@ -128,13 +128,14 @@ impl Credentials for Hanging {
     }
 }
 
-/// What a server of SACK is asked.
+/// A request that a server of SACK receives.
 pub(crate) enum Asked {
     Create { reader: u32, payload: Vec<u8> },
     Verify { token: String },
 }
 
-/// A server of SACK until the process ends; it holds connections open that get no answer.
+/// A server of SACK that runs until the process ends. It keeps connections open to which it gives
+/// no answer.
 pub(crate) fn sack_server(
     path: &Path,
     answer: impl Fn(Asked) -> Option<Vec<u8>> + Send + 'static,
@@ -156,7 +157,7 @@ pub(crate) fn sack_server(
     path.to_owned()
 }
 
-/// Reads a request, and checks that nothing but it was sent.
+/// Reads a request, and checks that nothing more was sent.
 fn asked(stream: &mut UnixStream) -> io::Result<Asked> {
     let mut version = [0; 2];
     stream.read_exact(&mut version)?;
@@ -188,7 +189,7 @@ fn asked(stream: &mut UnixStream) -> io::Result<Asked> {
     })
 }
 
-/// What Slurm 24.11 answers to a client of uid `peer`.
+/// The answer of Slurm 24.11 to a client of uid `peer`.
 pub(crate) fn honest(peer: u32, asked: Asked) -> Vec<u8> {
     match asked {
         Asked::Create { reader, payload } => created(&token(&claims(peer, reader, &payload))),

@@ -1,4 +1,4 @@
-//! The API's requests and answers.
+//! The requests and answers of the API.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::online::{DeliveredOnline, OnlineRecord};
 use crate::request::Request;
 use crate::setting::SettingKind;
 
-/// Runs of a page, at most. Pages are short because the others' requests wait for the processor
-/// that makes one.
+/// The most runs of a page. Pages are short because other requests wait for the processor that
+/// makes one.
 pub const RUNS_PAGE: u32 = 100;
 
-/// Studies of a page, at most.
+/// The most studies of a page.
 pub const STUDIES_PAGE: u32 = 250;
 
-/// Orders of a page, at most.
+/// The most orders of a page.
 pub const ORDERS_PAGE: u32 = 100;
 
-/// Bytes of a piece of an import, at most.
+/// The most bytes of a piece of an import.
 pub const IMPORT_CHUNK: usize = 512 * 1024;
-/// Pieces of an import, at most: 64 MiB, which are written well within the life of a connection.
+/// The most pieces of an import: 64 MiB, which are written well within the life of a connection.
 pub const IMPORT_CHUNKS: u32 = 128;
 
 /// A job, as root on its node sees it in the prolog's environment.
@@ -39,7 +39,7 @@ pub struct Job {
     pub cluster: String,
     /// Slurm's job id.
     pub job_id: u32,
-    /// How often the job was restarted: 0 for the first launch.
+    /// The number of times that the job was restarted: 0 for the first launch.
     pub restart_count: u32,
     /// Slurm's id of this launch, which it never gives again (Slurm 25.11 on).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct ApplicationRules {
 pub struct JobNames {
     /// The names, at most 10,000.
     pub names: Vec<JobName>,
-    /// Whether there are more.
+    /// True if there are more.
     pub more: bool,
 }
 
@@ -102,47 +102,48 @@ pub struct StartRequest {
     pub job: Job,
     /// The user's request.
     pub request: Request,
-    /// The job's time limit in seconds, if this Slurm tells it to the prolog.
+    /// The job's time limit in seconds, if the prolog of this Slurm version has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
-    /// When this launch began, by slurmctld's clock, if this Slurm tells it to the prolog.
+    /// The start of this launch by slurmctld's clock, if the prolog of this Slurm version has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// What the node says of itself, for `doctor`. Nothing is decided by it.
+    /// The node's state, for `doctor`. Nothing is decided by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_state: Option<NodeState>,
 }
 
-/// How a node is, as it says itself.
+/// The state of a node, as the node itself describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeState {
     /// The helper's version.
     pub version: String,
-    /// When it was told, by the node's clock.
+    /// The time of this description, by the node's clock.
     pub told_at: Timestamp,
-    /// The plugin's arguments in plugstack.conf, in alphabetical order, if the line is found.
+    /// The plugin's arguments in plugstack.conf, in alphabetical order, if the line was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<Vec<String>>,
-    /// The reports that wait in the spool.
+    /// The number of reports that wait in the spool.
     pub waiting: u32,
     /// The age of the oldest of them, in seconds.
     pub oldest_seconds: u64,
-    /// The reports that the service has refused.
+    /// The number of reports that the service has refused.
     pub refused: u32,
-    /// Why the spool cannot be used.
+    /// The reason why the spool cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spool_problem: Option<String>,
 }
 
-/// What a job gets. Every question about one launch of one job has the same answer.
+/// The parametrization of a job. Every request for the same launch of a job gets the same answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StartAnswer {
     /// The run.
     pub run_id: i64,
-    /// The study's phase; `settled` of a run whose role was drawn, by which nodes tell nobody of it.
+    /// The study's phase. For a run whose role was drawn it is `settled`, so that nodes know not to
+    /// show the role.
     pub phase: Phase,
-    /// The run's role in it.
+    /// The run's role in that phase.
     pub role: Role,
     /// The parametrization of the run.
     pub parametrization: Parametrization,
@@ -150,21 +151,22 @@ pub struct StartAnswer {
     pub reason: String,
     /// How the parametrization reaches the job.
     pub delivery: Delivery,
-    /// What became of its directives. Absent: nobody has said that they were completed.
+    /// The result of completing the burst buffer's directives. Absent: nobody has reported that
+    /// they were completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directives: Option<CompletedDirectives>,
 }
 
-/// What became of the directives of a job's burst buffer, which slurmctld's host completes.
+/// The result of completing the directives of a job's burst buffer, which slurmctld's host does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompletedDirectives {
-    /// The names that the user had written. They were left alone.
+    /// The names that the user had written, whose values were left alone.
     pub kept: Vec<String>,
 }
 
-/// `POST /v1/runs/directives`: the burst buffer's account says that a job's buffer was set up with
-/// completed directives.
+/// `POST /v1/runs/directives`: the account of the burst buffer reports that a job's buffer was set
+/// up with completed directives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectivesRequest {
@@ -176,7 +178,7 @@ pub struct DirectivesRequest {
     pub restart_count: u32,
     /// The run, as the start's answer names it.
     pub run_id: i64,
-    /// What became of them.
+    /// The result of completing the directives.
     pub directives: CompletedDirectives,
 }
 
@@ -188,7 +190,7 @@ impl DirectivesRequest {
 /// The answer to a [`DirectivesRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DirectivesAnswer {
-    /// The run that it is stored with.
+    /// The run with which the result is stored.
     pub run_id: i64,
 }
 
@@ -198,22 +200,25 @@ pub struct Delivery {
     /// Environment variables to set, unless the user has set them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<DeliveredVariable>,
-    /// Files to write into the job's own directory. A variable names each to the application.
+    /// Files to write into the job's own directory. For each a variable tells the application its
+    /// path.
     #[serde(default)]
     pub files: Vec<DeliveredFile>,
-    /// Settings of the node. Root changes them on every node of the job.
+    /// Settings of the node, which root changes on every node of the job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<DeliveredSetting>,
-    /// A command of the site. It starts a service for the job on each node and stops it afterwards.
+    /// A command of the site, which starts a service for the job on each node and stops it
+    /// afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<DeliveredCommand>,
-    /// Directives with which the job's burst buffer directives are completed before its prologs.
+    /// Directives that are added to the job's burst buffer directives before its prologs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directives: Vec<DeliveredDirective>,
     /// Tuning inside the job, on each of its nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online: Option<DeliveredOnline>,
-    /// What a profiling library in the job reads back, into a file that the node provides.
+    /// The parameters whose values a profiling library in the job reads back, into a file that the
+    /// node provides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_back: Vec<ReadBack>,
     /// Variables that keep the user's value if the user has set one.
@@ -233,12 +238,12 @@ impl Delivery {
         set.chain(self.filled_files().map(|file| file.variable.as_str()))
     }
 
-    /// The files that carry something: an [empty one](DeliveredFile::is_sign) does not.
+    /// The files with content: an [empty one](DeliveredFile::is_sign) changes nothing.
     pub fn filled_files(&self) -> impl Iterator<Item = &DeliveredFile> {
         self.files.iter().filter(|file| !file.is_sign())
     }
 
-    /// Whether there is nothing to deliver: the job runs as without the tuner.
+    /// Returns true if there is nothing to deliver: the job runs as without the tuner.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.environment.is_empty()
@@ -260,7 +265,7 @@ pub struct ReadBack {
     /// The value that the job was given. Absent: none was given, and any value is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// Whether the value is an upper limit: a smaller number is then as given.
+    /// True if the value is an upper limit, so that a smaller number counts as the given value.
     #[serde(default)]
     pub at_most: bool,
 }
@@ -278,29 +283,30 @@ pub struct ObservedParameter {
     pub asked: Option<String>,
     /// The value in force. Several values are separated by `, `.
     pub in_force: String,
-    /// Whether the value in force is as given, or none was given.
+    /// True if the value in force is the given one, or if none was given.
     pub as_asked: bool,
 }
 
 /// One environment variable of a [`Delivery`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredVariable {
-    /// Its name.
+    /// The variable's name.
     pub name: String,
-    /// Its value: printable text.
+    /// The value: printable text.
     pub value: String,
 }
 
 /// One directive of a [`Delivery`]: a word `NAME=VALUE` of a burst buffer's directive line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredDirective {
-    /// Its name.
+    /// The directive's name.
     pub name: String,
-    /// Its value: one word.
+    /// The value: one word.
     pub value: String,
 }
 
-/// Whether a burst buffer's directive can have this name. Scripts and shells may read it.
+/// Returns true if a burst buffer's directive can have this name, which scripts and shells may
+/// read.
 #[must_use]
 pub fn is_directive_name(name: &str) -> bool {
     name.len() <= 64
@@ -310,7 +316,7 @@ pub fn is_directive_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-/// Whether a burst buffer's directive can have this value: one word that no shell acts on.
+/// Returns true if a burst buffer's directive can have this value: one word that no shell acts on.
 #[must_use]
 pub fn is_directive_value(value: &str) -> bool {
     (1..=64).contains(&value.len())
@@ -322,22 +328,22 @@ pub fn is_directive_value(value: &str) -> bool {
 /// One setting of a [`Delivery`]. A node changes it only if its own configuration allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredSetting {
-    /// Where the setting is.
+    /// The kind of setting, which says where it is.
     pub kind: SettingKind,
-    /// Its name there.
+    /// The setting's name there.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: String,
 }
 
 /// The command of a [`Delivery`]. A node runs it only if its own configuration has that name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredCommand {
-    /// Its name in the node's configuration.
+    /// The command's name in the node's configuration.
     pub name: String,
-    /// Its environment, besides what the node tells it about the job.
+    /// The command's environment, in addition to what the node adds about the job.
     pub environment: Vec<DeliveredVariable>,
-    /// Variables of the job that it may set by printing `NAME=VALUE`.
+    /// Variables of the job that the command may set by printing `NAME=VALUE`.
     pub provides: Vec<String>,
 }
 
@@ -346,19 +352,19 @@ pub struct DeliveredCommand {
 pub struct DeliveredFile {
     /// The file's name: one plain component.
     pub name: String,
-    /// The environment variable that names it to the application.
+    /// The environment variable that tells the application the file's path.
     pub variable: String,
-    /// Its text.
+    /// The file's text.
     pub content: String,
-    /// A file that the application reads where the variable names none: on a node that has it this
-    /// one is not delivered.
+    /// A file that the application reads if the variable is not set. On a node that has it, this
+    /// file is not delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless_exists: Option<String>,
 }
 
 impl DeliveredFile {
-    /// Whether it is empty: it changes nothing, and whether it is read shows whether the job uses
-    /// the accelerator.
+    /// Returns true if the file is empty. It changes nothing then; whether it is read shows if the
+    /// job uses the accelerator.
     #[must_use]
     pub fn is_sign(&self) -> bool {
         self.content.is_empty()
@@ -371,7 +377,7 @@ impl DeliveredFile {
 pub enum VariableState {
     /// The plugin set it, and it was in force.
     Set,
-    /// The user had set or removed it; the plugin left it alone.
+    /// The user had set or removed it, so the plugin left it alone.
     User,
     /// Nobody set it.
     Absent,
@@ -383,16 +389,16 @@ pub enum VariableState {
 pub struct Step {
     /// Slurm's step id; the batch step is [`Step::BATCH`].
     pub step_id: u32,
-    /// When it started on this node, by the node's clock. Told only where steps may overlap: by a job
-    /// that has several of them and no batch step.
+    /// The start on this node, by the node's clock. Only sent if steps may overlap: by a job that
+    /// has several steps and no batch step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// Nanoseconds of the node's monotonic clock, from the step's start until its last task ended
-    /// on this node. Absent if the end was not seen.
+    /// Nanoseconds of the node's monotonic clock from the step's start until its last task ended on
+    /// this node. Absent if the end was not seen.
     pub duration_ns: Option<u64>,
-    /// The first non-zero wait status of its tasks, else 0.
+    /// The first non-zero wait status of the step's tasks, otherwise 0.
     pub wait_status: i32,
-    /// The number of nodes of the step; each of them reports its part.
+    /// The number of nodes of the step, each of which reports its part.
     #[serde(default = "Step::one_node")]
     pub nodes: u32,
     /// The state of each variable.
@@ -408,8 +414,8 @@ impl Step {
     }
 }
 
-/// How the job ended, as slurmd tells the epilog. Not final: cancelled, timed-out and preempted
-/// jobs mostly look successful here.
+/// The end of a job as slurmd tells it to the epilog. It is not final: cancelled, timed-out and
+/// preempted jobs mostly look successful here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpilogOutcome {
@@ -417,41 +423,42 @@ pub struct EpilogOutcome {
     pub exit_code: String,
     /// SLURM_JOB_DERIVED_EC: the highest exit code of the steps, in the same form.
     pub derived_exit_code: String,
-    /// The job's time limit in seconds, if this Slurm tells it.
+    /// The job's time limit in seconds, if the epilog of this Slurm version has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
 }
 
-/// What was applied to a job on one node. It decides which parametrization a run counts for.
+/// The settings that were applied to a job on one node. They decide for which parametrization
+/// the run counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Applied {
     /// Nothing was to be applied and nothing was: a run of the default.
     Default,
-    /// This parametrization, in every step.
+    /// This parametrization was applied in every step.
     Parametrization {
         /// The parametrization.
         parametrization: Parametrization,
     },
-    /// In at least one step the user had own settings, which were left alone.
+    /// In at least one step the user had settings of their own, which were left alone.
     User {
-        /// The variables that were the user's.
+        /// The variables that the user had set.
         variables: Vec<String>,
     },
     /// The delivery did not reach every step.
     Incomplete {
-        /// What was missing.
+        /// The missing part.
         detail: String,
     },
 }
 
-/// `POST /v1/runs/finish`: root, in the epilog, reports how a job went on its node.
+/// `POST /v1/runs/finish`: root, in the epilog, reports how a job ran on its node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishRequest {
     /// The job.
     pub job: Job,
-    /// The user's request: with it, a finish without a start can be recorded too.
+    /// The user's request, with which a finish without a start can be recorded too.
     pub request: Request,
     /// The run, if the start had an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -460,10 +467,10 @@ pub struct FinishRequest {
     /// answer, this tells launches with the same job id apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prolog_at: Option<Timestamp>,
-    /// Why the start had no answer, if it had none.
+    /// The reason why the start had no answer, if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_failure: Option<String>,
-    /// What was applied.
+    /// The settings that were applied.
     pub applied: Applied,
     /// The steps that ran on this node.
     pub steps: Vec<Step>,
@@ -478,14 +485,14 @@ pub struct FinishRequest {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub observed: Vec<ObservedParameter>,
-    /// What tuning inside the job did on this node.
+    /// The record of tuning inside the job on this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online: Option<OnlineRecord>,
-    /// What slurmd told the epilog, if anything.
+    /// The end of the job as slurmd told it to the epilog, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogOutcome>,
     /// Positive numbers by name, at most 64: what the steps on this node read, wrote and computed
-    /// ([`Measure`](io_autotune_model::Measure)), an application's own figure of merit.
+    /// ([`Measure`](io_autotune_model::Measure)), and an application's own figure of merit.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,
 }
@@ -495,7 +502,7 @@ pub struct FinishRequest {
 pub struct FinishAnswer {
     /// The run that the report belongs to.
     pub run_id: i64,
-    /// Whether the report had been stored before; it counts once.
+    /// True if the report had been stored before. It counts once.
     pub duplicate: bool,
 }
 
@@ -532,9 +539,9 @@ impl OutcomesRequest {
 /// The answer to [`OutcomesRequest`]: the records are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutcomesAnswer {
-    /// How many records were new.
+    /// The number of new records.
     pub stored: u64,
-    /// How many records had been stored before.
+    /// The number of records that had been stored before.
     pub duplicates: u64,
 }
 
@@ -583,14 +590,14 @@ pub struct AcceleratorSummary {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Whether it is used if the request names none.
+    /// True for the accelerator that is used if a request names none.
     pub is_default: bool,
-    /// Its parameters, by name.
+    /// The parameters, by name.
     pub parameters: Vec<String>,
-    /// What it needs besides a request: `exclusive`, `root`.
+    /// Requirements in addition to a request: `exclusive`, `root`.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// What it was tested on. Absent: only its delivery was tested, on a stand-in.
+    /// The system on which it was tested. Absent: only its delivery was tested, on a stand-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried_on: Option<String>,
 }
@@ -598,32 +605,33 @@ pub struct AcceleratorSummary {
 /// `GET /v1/accelerators/{name}`: one accelerator in full.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AcceleratorDetail {
-    /// Its entry in the list.
+    /// The accelerator's entry in the list.
     #[serde(flatten)]
     pub summary: AcceleratorSummary,
     /// A paragraph about it.
     pub description: String,
     /// When a parameter takes effect.
     pub takes_effect: String,
-    /// Its parameters and constraints, as in the catalogue file.
+    /// The parameters and constraints, as in the catalogue file.
     #[schema(value_type = serde_json::Value)]
     pub space: Space,
     /// How parametrizations are delivered, one line each.
     pub delivery: Vec<String>,
-    /// What its studies search in, and how many they are. Told to admins.
+    /// The spaces in which the accelerator's studies search, with the numbers of studies. Only
+    /// shown to admins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_use: Option<Vec<SpaceInUse>>,
 }
 
-/// Studies that search in the same space, which an earlier catalogue file may have described.
+/// Studies that search in the same space, which may come from an earlier catalogue file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SpaceInUse {
     /// Parameters and constraints.
     #[schema(value_type = serde_json::Value)]
     pub space: Space,
-    /// Whether they have settled.
+    /// True if these studies have settled.
     pub settled: bool,
-    /// How many there are.
+    /// The number of studies.
     pub studies: u64,
 }
 
@@ -632,9 +640,9 @@ pub struct SpaceInUse {
 pub struct GainSummary {
     /// 1 - tuned/default: 0.25 means that a quarter of the time is saved.
     pub gain: f64,
-    /// The ends of its interval, valid for all looks at the study together.
+    /// The ends of the gain's interval, valid for all looks at the study together.
     pub interval: (f64, f64),
-    /// Whether a gain or a loss is claimed.
+    /// True if a gain or a loss is claimed.
     pub resolved: bool,
 }
 
@@ -653,14 +661,15 @@ impl GainSummary {
 /// The time that exploring has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RegretSummary {
-    /// In runs of the default: the most that it was estimated to be in the epoch, which never falls.
+    /// The largest estimate so far of the cost of exploring in the epoch, in runs of the default.
+    /// It never falls.
     pub runs: f64,
-    /// What is expected by all that is known now, which the budget bounds.
+    /// The expected regret by present knowledge, which the budget bounds.
     #[serde(default)]
     pub expected: f64,
     /// The budget by now, in runs of the default.
     pub budget: f64,
-    /// In node-seconds; null before a run of the default has counted.
+    /// The same as `runs`, in node-seconds; null before a run of the default has counted.
     pub node_seconds: Option<f64>,
 }
 
@@ -671,17 +680,17 @@ pub struct TestedSummary {
     pub parametrization: Parametrization,
     /// The values that differ from the default.
     pub differs: Parametrization,
-    /// Its counted runs; null before one has counted.
+    /// The elapsed of counted runs; null before a run has counted.
     pub elapsed: Option<Elapsed>,
     /// Runs that a time limit ended.
     pub censored: u64,
-    /// Runs that failed under it.
+    /// Runs that failed with this parametrization.
     pub failed: u64,
-    /// Why it is quarantined, if it is.
+    /// The reason of the quarantine, if the parametrization is quarantined.
     pub quarantined: Option<String>,
 }
 
-/// `GET /v1/studies/{id}`: a study with its space and all that it has tested.
+/// `GET /v1/studies/{id}`: a study with its space and all tested parametrizations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StudyDetail {
     /// The study.
@@ -689,34 +698,37 @@ pub struct StudyDetail {
     /// The epoch's space, as in the catalogue file.
     #[schema(value_type = serde_json::Value)]
     pub space: Space,
-    /// How many parametrizations the space has, or at least so many.
+    /// The number of parametrizations of the space, or a lower bound of it.
     pub size: u64,
-    /// Those of two counted runs or more, the quickest mean first; then those of one; then the others.
+    /// The tested parametrizations: first those with at least two counted runs, the fastest mean
+    /// first, then those with one, then the others.
     pub tested: Vec<TestedSummary>,
-    /// What the parameters explain of the epoch's times; an older service does not say.
+    /// The parameters' shares of the spread of the epoch's times. An older service does not send
+    /// them.
     pub importance: Option<ImportanceSummary>,
 }
 
-/// What the parameters explain of the spread of log elapsed, by the study's surrogate.
+/// The parameters' shares of the spread of log elapsed, by the study's surrogate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ImportanceSummary {
-    /// Why nothing is said, in words.
+    /// The reason why no shares can be given, in words.
     pub silent: Option<String>,
-    /// The share of the spread between parametrizations that the surrogate foretells of one from
-    /// the others: 1 is all of it, 0 and less nothing. `None` if it was not asked.
+    /// The share of the spread between parametrizations that the surrogate predicts for each one
+    /// from the others: 1 is all of it, 0 or less is nothing. `None` if it was not computed.
     pub skill: Option<f64>,
-    /// The parameter that explains most first; empty if nothing is said.
+    /// The shares, the largest first; empty if none can be given.
     pub shares: Vec<ImportanceShare>,
 }
 
-/// What a parameter explains of the expected spread over the values that ran, 0 to 1.
+/// A parameter's shares of the expected spread over the values that ran, from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ImportanceShare {
     /// The parameter.
     pub parameter: String,
-    /// By itself, whatever the others are.
+    /// The share of the parameter by itself.
     pub alone: f64,
-    /// With its interactions, so at least as much; all together may exceed 1.
+    /// The share with the parameter's interactions, so at least `alone`. The shares of all
+    /// parameters may sum to more than 1.
     pub in_all: f64,
 }
 
@@ -727,18 +739,18 @@ pub struct QuarantineSummary {
     pub parametrization: Parametrization,
     /// The values that differ from the default.
     pub differs: Parametrization,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 
-/// How an epoch was opened.
+/// The opening of an epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OpenedSummary {
-    /// When, by the database's clock.
+    /// The time, by the database's clock.
     pub at: Timestamp,
-    /// Why, in one sentence; after a drift, what changed.
+    /// The reason, in one sentence; after a drift, what changed.
     pub why: String,
-    /// What it took from the previous epoch: `nothing`, `ranks` or `runs`.
+    /// The knowledge that the epoch took from the previous one: `nothing`, `ranks` or `runs`.
     pub takes: String,
     /// The drift that opened it, if any, with the settings it was found with.
     pub drift: Option<serde_json::Value>,
@@ -749,27 +761,27 @@ pub struct OpenedSummary {
 pub struct StudySummary {
     /// The study's number.
     pub study_id: i64,
-    /// Slurm's ClusterName, where the service has several.
+    /// Slurm's ClusterName, if the service has several clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// The application's name.
     pub application: String,
-    /// What the application is called in full, if its name is not all of it: the job's name that
-    /// squeue shows, or what a rule makes of it.
+    /// The application's full name, if its name does not have all of it: the job's name that squeue
+    /// shows, or the text that a rule makes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_name: Option<String>,
-    /// Its owner.
+    /// The owner's uid.
     pub uid: u32,
     /// The owner's login name, if known.
     pub user: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// The account that the latest run was charged to of which it is known.
+    /// The account that the latest run was charged to whose account is known.
     pub account: Option<String>,
     /// The study's context: the facets that make runs incomparable, by name.
     pub context: BTreeMap<String, String>,
-    /// What the epoch makes small, or large with ` maximised` after it: `elapsed`, `marked_seconds` or
-    /// `objective.NAME`. Means and gains are of it.
+    /// The objective of the epoch, of which means and gains are: `elapsed`, `marked_seconds` or
+    /// `objective.NAME`, followed by ` maximised` if more is better.
     #[serde(default)]
     #[schema(value_type = String)]
     pub objective: Objective,
@@ -779,7 +791,7 @@ pub struct StudySummary {
     pub opened: OpenedSummary,
     /// The phase.
     pub phase: Phase,
-    /// What the next run gets, by which rule, and until when. Null from a service before 0.4.
+    /// The next run: what it gets, by which rule, and until when. Null from a service before 0.4.
     #[serde(default)]
     pub next: Option<Next>,
     /// The epoch's counted runs.
@@ -788,9 +800,10 @@ pub struct StudySummary {
     pub not_counted: i64,
     /// The epoch's runs in flight.
     pub in_flight: i64,
-    /// Ended exploring runs, and their budget; runs that confirm the best come on top.
+    /// The number of ended exploring runs, and their budget. Runs that confirm the best are not
+    /// part of the budget.
     pub explored: (u64, u32),
-    /// All counted runs of the default in the epoch, whatever they were for.
+    /// All counted runs of the default in the epoch, in whatever role.
     pub default: Option<Elapsed>,
     /// Counted control runs since the study settled: the tuned runs are compared with these.
     pub control: Option<Elapsed>,
@@ -804,22 +817,23 @@ pub struct StudySummary {
     pub recommended: Option<Parametrization>,
     /// The values that differ from the default.
     pub differs: Parametrization,
-    /// Why it is recommended, in one sentence.
+    /// The reason why it is recommended, in one sentence.
     pub why: String,
     /// Set while the study is pinned.
     pub pin: Option<Pin>,
-    /// What every run gets by an order or the study's pin: `off`, `pinned` or `frozen`; null if
-    /// nothing is ordered.
+    /// The effect of an order, or of the study's own pin, on every run: `off`, `pinned` or
+    /// `frozen`; null if there is none.
     pub ordered: Option<String>,
-    /// The order, or the study's own pin, by which they get it. Null from a service before 0.3.
+    /// The order, or the study's own pin, that decides this. Null from a service before 0.3.
     pub decided_by: Option<OrderSummary>,
-    /// In the answer to a change of the study: the change's line of the audit.
+    /// In the answer to a change of the study: the number of the change's line in the audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
-    /// Its jobs are only observed: their name says nothing of the program, and none counts.
+    /// True if the study's jobs are only observed, and none counts, because their name does not
+    /// name a program.
     #[serde(default)]
     pub nameless: bool,
-    /// What exploring has cost in the epoch. Null from a service before 0.3.
+    /// The cost of exploring in the epoch. Null from a service before 0.3.
     pub regret: Option<RegretSummary>,
     /// The epoch's runs that were started in the last seven days.
     #[serde(default)]
@@ -827,34 +841,34 @@ pub struct StudySummary {
     /// The parametrizations that are quarantined in the epoch.
     #[serde(default)]
     pub quarantined: Vec<QuarantineSummary>,
-    /// Problems of the whole study and what to do: mixed work, for example, or no headroom.
+    /// Problems of the whole study, such as mixed work or no headroom, and what to do.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Set if the study hears others, by a rule of the site.
+    /// Set if the study shares with studies of other users, by a rule of the site.
     pub sharing: Option<SharingSummary>,
 }
 
-/// The other users' studies that a study hears.
+/// The other users' studies with which a study shares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SharingSummary {
-    /// By what they share: `group G` or `account A`.
+    /// The site's rule by which they share: `group G` or `account A`.
     pub by: String,
-    /// How many others have runs that ended.
+    /// The number of other studies with runs that ended.
     pub others: usize,
-    /// Their counted runs.
+    /// The number of their counted runs.
     pub runs: u64,
-    /// Whether these decide with the study's own.
+    /// True if their runs decide together with the study's own.
     pub together: bool,
-    /// Why they do not, in one sentence; empty if they do.
+    /// The reason why they do not, in one sentence; empty if they do.
     #[serde(default)]
     pub why: String,
-    /// Login names or uids, if the site shows them.
+    /// Login names or uids of the other users, if the site shows them.
     #[serde(default)]
     pub members: Vec<String>,
 }
 
 impl StudySummary {
-    /// Its application for people: the name, and what it is called in full.
+    /// The application as shown to people: the name, followed by the full name if that differs.
     #[must_use]
     pub fn application_called(&self) -> String {
         called(&self.application, self.full_name.as_deref())
@@ -881,7 +895,7 @@ pub enum RunState {
     InFlight,
     /// It counts for a parametrization.
     Counted,
-    /// Its time limit ended it: its elapsed is a lower bound.
+    /// The run's time limit ended it: its elapsed is a lower bound.
     Censored,
     /// It ended and does not count; the verdict says why.
     NotCounted,
@@ -895,9 +909,9 @@ io_autotune_model::words!(
     NotCounted => "not_counted",
 );
 
-/// A run as `history` shows it. Whether a settled study's run is a control run is drawn at its start
-/// and told once it has ended, for who knows may cancel it: until then what tells it is null, for
-/// all but admins.
+/// A run as `history` shows it. Whether a settled study's run is a control run is drawn at its
+/// start, and shown only once the run has ended, because a user who knows may cancel it. Until then
+/// every field that would reveal it is null, except for admins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunSummary {
     /// The run's number.
@@ -906,8 +920,8 @@ pub struct RunSummary {
     pub study_id: i64,
     /// The application's name.
     pub application: String,
-    /// What the application is called in full, if its name is not all of it: the job's name that
-    /// squeue shows, or what a rule makes of it.
+    /// The application's full name, if its name does not have all of it: the job's name that squeue
+    /// shows, or the text that a rule makes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_name: Option<String>,
     /// The owner.
@@ -917,15 +931,15 @@ pub struct RunSummary {
     /// The accelerator. Empty from a service before 0.3.
     #[serde(default)]
     pub accelerator: String,
-    /// How many nodes it had, if known.
+    /// The number of nodes, if known.
     pub nodes: Option<u32>,
     /// The epoch, from 1.
     pub epoch: i32,
     /// When the epoch was opened, by the database's clock.
     pub epoch_opened_at: Timestamp,
-    /// Why the epoch was opened, in one sentence.
+    /// The reason why the epoch was opened, in one sentence.
     pub epoch_opened_why: String,
-    /// What the epoch makes small or large, as in a study.
+    /// The objective of the epoch, as in a study.
     #[serde(default)]
     #[schema(value_type = String)]
     pub objective: Objective,
@@ -935,49 +949,50 @@ pub struct RunSummary {
     pub job_id: u32,
     /// The restart count.
     pub restart_count: u32,
-    /// The node that started it.
+    /// The node that started the run.
     pub node: String,
-    /// The study's phase at its start.
+    /// The study's phase at the run's start.
     pub phase: Phase,
-    /// Its role. Null: told once the run has ended.
+    /// The run's role. Null: shown once the run has ended.
     pub role: Option<Role>,
-    /// The parametrization that it was launched under. Null: told once the run has ended.
+    /// The parametrization that the run was launched with. Null: shown once the run has ended.
     pub parametrization: Option<Parametrization>,
-    /// The values that differ from the default. Null: told once the run has ended.
+    /// The values that differ from the default. Null: shown once the run has ended.
     pub differs: Option<Parametrization>,
-    /// Why this parametrization, in one sentence; it may tell what was in flight at the start. Null:
-    /// told once the run and those drawn before it in its epoch have ended.
+    /// The reason for this parametrization, in one sentence, which may reveal runs in flight at the
+    /// start. Null: shown once the run and those drawn before it in its epoch have ended.
     pub reason: Option<String>,
-    /// Its state.
+    /// The run's state.
     pub state: RunState,
-    /// Why it counts or does not.
+    /// The reason why it counts or does not.
     pub verdict: Option<String>,
-    /// Why it does not count, of the list in docs/run.md. Null of other runs, and of runs that a service
-    /// before 0.4 judged.
+    /// The reason why it does not count, from the list in docs/run.md. Null for other runs, and for
+    /// runs that a service before 0.4 judged.
     #[serde(default)]
     pub not_counted_because: Option<NotCountedBecause>,
-    /// Slurm's job state at its end, such as `COMPLETED`.
+    /// Slurm's state of the job at its end, such as `COMPLETED`.
     pub outcome: Option<String>,
-    /// What was applied; like its role.
+    /// The settings that were applied; null as long as the role is.
     pub applied: Option<Applied>,
-    /// Seconds, by the node's monotonic clock.
+    /// Elapsed in seconds, by the node's monotonic clock.
     pub elapsed: Option<f64>,
-    /// The first non-zero wait status of its steps, else 0.
+    /// The first non-zero wait status of its steps, otherwise 0.
     pub wait_status: Option<i32>,
-    /// Positive numbers by name: what its steps read, wrote and computed together, and what else
-    /// the job left; none as long as its role is null.
+    /// Positive numbers by name: what the run's steps read, wrote and computed together, and what
+    /// else the job reported. Empty as long as the role is null.
     pub measures: BTreeMap<String, f64>,
-    /// When it started, by the database's clock.
+    /// The start, by the database's clock.
     pub started_at: Timestamp,
-    /// When its report came.
+    /// The arrival of the run's report.
     pub finished_at: Option<Timestamp>,
-    /// Why its parametrization is quarantined; only in lists of one application or study.
+    /// The reason why its parametrization is quarantined. Only in lists of one application or
+    /// study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
 }
 
 impl RunSummary {
-    /// Its application for people: the name, and what it is called in full.
+    /// The application as shown to people: the name, followed by the full name if that differs.
     #[must_use]
     pub fn application_called(&self) -> String {
         called(&self.application, self.full_name.as_deref())
@@ -989,60 +1004,64 @@ impl RunSummary {
 pub struct RunDetail {
     /// The run.
     pub run: RunSummary,
-    /// What the user asked for, and the rule that made the application of the job's name. Absent
-    /// from a service before 0.2.
+    /// The user's request, with the rule that made the application of the job's name. Absent from a
+    /// service before 0.2.
     pub request: Option<Request>,
-    /// The inputs of the suggestion: seed, settings, engine version, runs in flight. Null: like its
-    /// reason.
+    /// The inputs of the suggestion: seed, settings, engine version, runs in flight. Null as long
+    /// as the reason is.
     pub suggestion: serde_json::Value,
-    /// What was expected of it at its start: the counted runs of its parametrization by then. Null:
-    /// there were none, or like its reason.
+    /// The expectation at the run's start: the counted runs of its parametrization by then. Null if
+    /// there were none, and as long as the reason is.
     pub expected: Option<Elapsed>,
-    /// The counted runs of the default by then; like `expected`.
+    /// The counted runs of the default by then. Null in the same cases as `expected`.
     pub default_then: Option<Elapsed>,
-    /// Without the noise that how others fared meanwhile explains. Null: nothing is known of others,
-    /// the run is of an earlier epoch, or like its role.
+    /// The run without the noise that is explained by how other runs fared at the same time. Null
+    /// if nothing is known of other runs, if the run is of an earlier epoch, and as long as the
+    /// role is.
     pub cleaned: Option<Cleaned>,
-    /// How the parametrization was delivered. Null: told once the run has ended.
+    /// The delivery of the parametrization. Null: shown once the run has ended.
     pub delivery: Option<Delivery>,
-    /// The node reports, as received; none as long as its role is null.
+    /// The node reports, as received; empty as long as the role is null.
     pub reports: Vec<serde_json::Value>,
-    /// What is known of its study now.
+    /// The present findings of the run's study.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// The order, or the study's own pin, that decided it. Null: none did, or like its reason.
+    /// The order, or the study's own pin, that decided it. Null if none did, and as long as the
+    /// reason is.
     pub decided_by: Option<OrderSummary>,
-    /// Other studies, from whose knowledge it could be chosen. Null: none were, or like its reason.
+    /// Other studies whose results its choice could rest on. Null if there were none, and as long
+    /// as the reason is.
     pub begun_from: Option<BegunFrom>,
 }
 
-/// A run and its parametrization, as if others had taken as long as ever meanwhile.
+/// A run and its parametrization, estimated for the case that other runs took as long as usual at
+/// the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Cleaned {
-    /// What the run would have taken, or come to; null before its end, or if nothing is known of
-    /// others while it ran.
+    /// The estimate for the run, in seconds or the objective's unit. Null before its end, and if
+    /// nothing is known of other runs at that time.
     pub took: Option<f64>,
-    /// What is estimated of its parametrization by now, with the surrogate's 95 % interval.
+    /// The present estimate for its parametrization, with the surrogate's 95 % interval.
     pub estimate: Elapsed,
-    /// The share of the noise's variance that how others fared explains, 0 to 1.
+    /// The share of the noise's variance that other runs explain, from 0 to 1.
     pub share: f64,
 }
 
-/// Other studies of a run's accelerator that its choice could begin from (docs/priors.md).
+/// Other studies of a run's accelerator whose results its choice could rest on (docs/priors.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BegunFrom {
-    /// How many they are.
+    /// The number of these studies.
     pub studies: u64,
-    /// Those of them that are the asker's own; an admin and an operator see all.
+    /// The studies of the caller among them; an admin and an operator see all.
     pub seen: Vec<NamedStudy>,
 }
 
 /// A study by its number and name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NamedStudy {
-    /// Its number.
+    /// The study's number.
     pub id: i64,
-    /// Its application.
+    /// The study's application.
     pub application: String,
 }
 
@@ -1053,15 +1072,16 @@ pub struct PinRequest {
     /// Values as text, by parameter; other parameters keep the default. Absent: the recommendation.
     #[serde(default, deserialize_with = "each_once")]
     pub values: Option<BTreeMap<String, String>>,
-    /// It is in force before; absent: until the study is unpinned.
+    /// The pin is in force before this time; absent: until the study is unpinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
 
-/// Which studies an order is about. Absent: any.
+/// The studies that an order applies to. An absent field: any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OrderScope {
@@ -1082,106 +1102,110 @@ pub struct OrderScope {
     pub cluster: Option<String>,
 }
 
-/// What is ordered.
+/// The kind of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderKind {
-    /// Every run gets the same values. Of several studies: a pin of one is its own.
+    /// Every run gets the same values. An order on several studies; a single study has a pin of its
+    /// own.
     Pin,
-    /// Every run gets the best known; nothing is explored.
+    /// Every run gets the best known parametrization; nothing is explored.
     Freeze,
     /// Runs are measured, and nothing is applied.
     Off,
 }
 
-/// `POST /v1/orders` and `/v1/orders/end`: steers all studies of a scope, those that begin later
-/// too. A user's scope is their own studies, whatever it says.
+/// `POST /v1/orders` and `/v1/orders/end`: an order for all studies of a scope, including those
+/// that begin later. A user's scope is always restricted to their own studies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderRequest {
-    /// What.
+    /// The kind.
     pub kind: OrderKind,
-    /// Which studies.
+    /// The studies.
     #[serde(default)]
     pub scope: OrderScope,
-    /// Of a pin: values as text, by parameter; other parameters keep the default.
+    /// The values of a pin, as text, by parameter; other parameters keep the default.
     #[serde(
         default,
         deserialize_with = "each_once",
         skip_serializing_if = "Option::is_none"
     )]
     pub values: Option<BTreeMap<String, String>>,
-    /// It is in force before; absent: until it is ended. An end has none.
+    /// The order is in force before this time; absent: until it is ended. A request to end an order
+    /// has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Change nothing; say what would change.
+    /// True to change nothing and return what would change.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
 
-/// A study that an order is about.
+/// A study that an order applies to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Affected {
     /// The study.
     pub study_id: i64,
-    /// Slurm's ClusterName, where the service has several.
+    /// Slurm's ClusterName, if the service has several clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// The application's name.
     pub application: String,
-    /// Its owner.
+    /// The owner's uid.
     pub uid: u32,
     /// The owner's login name, if known.
     pub user: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// What its runs get now, in words.
+    /// A few words about what the study's runs get at present.
     pub now: String,
-    /// What they get then, in words; the same if it changes nothing.
+    /// The same about what they get with the order; the same text if the order changes nothing.
     pub then: String,
 }
 
 /// The answer to an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderAnswer {
-    /// The order's number. Null: a dry run, or an end of an order that is not in force.
+    /// The order's number. Null for a dry run, and for the end of an order that is not in force.
     pub order_id: Option<i64>,
-    /// The change's line of the audit. Null: like the number.
+    /// The number of the change's line in the audit. Null in the same cases.
     pub line: Option<i64>,
-    /// The studies of the scope: those that begin later are not listed.
+    /// The studies of the scope that exist. Those that begin later are not listed.
     pub studies: Vec<Affected>,
-    /// There are more than are listed.
+    /// True if there are more than are listed.
     pub more: bool,
 }
 
-/// `GET /v1/orders`: an order in force. Elsewhere also one that has ended, or a study's own pin.
+/// `GET /v1/orders`: an order in force. In other answers also one that has ended, or a study's own
+/// pin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderSummary {
-    /// Its number. Null: a study's own pin.
+    /// The order's number. Null for a study's own pin.
     pub order_id: Option<i64>,
-    /// What.
+    /// The kind.
     pub kind: OrderKind,
-    /// Which studies.
+    /// The studies.
     pub scope: OrderScope,
-    /// Of a pin: its values.
+    /// The values of a pin.
     pub values: Option<BTreeMap<String, String>>,
-    /// Who ordered it.
+    /// The uid of the user who gave the order.
     pub uid: u32,
     /// That user's login name, if known.
     pub user: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// When.
+    /// The time when it was given.
     pub at: Timestamp,
-    /// It is in force before; null: until it is ended.
+    /// The order is in force before this time; null: until it is ended.
     pub until: Option<Timestamp>,
-    /// It is in force no more.
+    /// True if it is no longer in force.
     #[serde(default)]
     pub is_over: bool,
-    /// Whether who asks may end it.
+    /// True if the caller may end it.
     #[serde(default)]
     pub may_end: bool,
 }
@@ -1191,7 +1215,7 @@ pub struct OrderSummary {
 pub struct Suggested {
     /// The phase.
     pub phase: Phase,
-    /// The run's role in it.
+    /// The run's role in that phase.
     pub role: Role,
     /// The parametrization of the run.
     pub parametrization: Parametrization,
@@ -1206,14 +1230,15 @@ pub struct Replay {
     pub run_id: i64,
     /// The restart count.
     pub restart_count: u32,
-    /// The suggestion that the run was given. Null: told once the run and those drawn before it in
+    /// The suggestion that the run was given. Null: shown once the run and those drawn before it in
     /// its epoch have ended.
     pub given: Option<Suggested>,
-    /// The engine's suggestion now. Null if the run has none, or one that cannot be recomputed or told.
+    /// The suggestion by the present engine. Null if the run has none, or one that cannot be
+    /// recomputed or must not be shown.
     pub recomputed: Option<Suggested>,
-    /// Whether they are the same.
+    /// True if the two are the same.
     pub same: bool,
-    /// A remark, such as another engine version, or why nothing can be recomputed.
+    /// A remark, such as another engine version, or the reason why nothing can be recomputed.
     pub note: Option<String>,
 }
 
@@ -1232,19 +1257,19 @@ pub enum CheckState {
 /// One check of `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Check {
-    /// What was checked.
+    /// The subject of the check.
     pub name: String,
-    /// How it went.
+    /// The result.
     pub state: CheckState,
-    /// What was found.
+    /// The finding.
     pub detail: String,
-    /// What to do, unless all is well.
+    /// The remedy, if the check has found something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
 
 impl Check {
-    /// All is well.
+    /// A check with the result that all is well.
     pub fn ok(name: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -1254,7 +1279,7 @@ impl Check {
         }
     }
 
-    /// Something needs attention, and what to do.
+    /// A check with the result that something needs attention, with what to do.
     pub fn warning(
         name: impl Into<String>,
         detail: impl Into<String>,
@@ -1267,7 +1292,7 @@ impl Check {
         }
     }
 
-    /// Something is wrong, and what to do.
+    /// A check with the result that something is wrong, with what to do.
     pub fn failed(
         name: impl Into<String>,
         detail: impl Into<String>,
@@ -1283,9 +1308,9 @@ impl Check {
 /// The arguments of the plugin on some nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginOnNodes {
-    /// In alphabetical order: `key=value`.
+    /// The arguments, `key=value`, in alphabetical order.
     pub arguments: Vec<String>,
-    /// The nodes that have told these last.
+    /// The nodes that sent these arguments last.
     pub nodes: Vec<String>,
 }
 
@@ -1296,9 +1321,9 @@ pub struct Diagnosis {
     pub version: String,
     /// The checks.
     pub checks: Vec<Check>,
-    /// When it was made, by the service's clock. Null from a service before 0.3.
+    /// The time of the checks, by the service's clock. Null from a service before 0.3.
     pub time: Option<Timestamp>,
-    /// What the nodes have told of their plugin.
+    /// The plugin's arguments, as the nodes sent them.
     #[serde(default)]
     pub plugins: Vec<PluginOnNodes>,
 }
@@ -1307,35 +1332,38 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhyRequest {
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
 
-/// `POST /v1/studies/{study_id}/objective`: what the study makes small or large from now on.
+/// `POST /v1/studies/{study_id}/objective`: sets the study's objective from now on.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectiveRequest {
     /// `elapsed`, `marked`, or the NAME of a measure that jobs report themselves.
     pub objective: String,
-    /// More is better: only of a measure of the application's own.
+    /// True if more is better. Only possible for a measure that the application reports itself.
     #[serde(default)]
     pub maximise: bool,
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
 
-/// `POST /v1/studies/{study_id}/warm-start`: begin with what another study has learnt.
+/// `POST /v1/studies/{study_id}/warm-start`: begins a new epoch with the results of another study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WarmStartRequest {
     /// The other study, of the same accelerator.
     pub from: i64,
-    /// Change nothing; say what would be done.
+    /// True to change nothing and return what would be done.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
@@ -1349,25 +1377,27 @@ pub struct WarmStartAnswer {
     pub from: i64,
     /// The other study's application.
     pub from_application: String,
-    /// What the study's epoch begins with, the best first: where each differs from the default.
+    /// The parametrizations that the new epoch begins with, the best first: for each, the values
+    /// that differ from the default.
     pub inherited: Vec<Parametrization>,
     /// The new epoch's number; `None`: nothing was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<i32>,
 }
 
-/// `POST /v1/retention`: remove runs that no study needs.
+/// `POST /v1/retention`: removes runs that no study needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionRequest {
-    /// Those older than so many days, at least 30; as `[retention]` of service.toml has it, if left
-    /// out.
+    /// The least age of the runs in days, at least 30; if left out, the age in `[retention]` of
+    /// service.toml.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_days: Option<u32>,
-    /// Change nothing; say what would be removed.
+    /// True to change nothing and return what would be removed.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
@@ -1375,21 +1405,21 @@ pub struct RetentionRequest {
 /// The answer to a [`RetentionRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RetentionAnswer {
-    /// Older than so many days.
+    /// The least age of the runs, in days.
     pub older_than_days: u32,
-    /// What was removed, or would be.
+    /// The rows that were removed, or would be.
     #[serde(flatten)]
     pub removed: Removed,
-    /// There may be more: ask again.
+    /// True if there may be more: send the request again.
     pub more: bool,
 }
 
 /// `GET /v1/ready`: whether the service is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// Whether the service can serve requests.
+    /// True if the service can serve requests.
     pub ready: bool,
-    /// What is missing, if anything.
+    /// The problems, if any.
     pub problems: Vec<String>,
     /// The service's version.
     pub version: String,
@@ -1407,7 +1437,7 @@ pub struct ErrorBody {
 pub struct ErrorDetail {
     /// A stable word for programs.
     pub code: String,
-    /// What was asked, what is wrong, what to do.
+    /// One message: the request, the problem, and what to do.
     pub message: String,
 }
 
@@ -1418,7 +1448,7 @@ pub struct ExportPage {
     pub version: u32,
     /// Lines of the format of `docs/transfer.md`, without header and end.
     pub lines: Vec<String>,
-    /// Where the next page begins; none after the last one.
+    /// The key of the next page; none after the last one.
     pub next: Option<String>,
 }
 
@@ -1426,54 +1456,55 @@ pub struct ExportPage {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportChunk {
-    /// Its place in the file, from 0.
+    /// The place of the piece in the file, from 0.
     pub place: u32,
-    /// Its text, 512 KiB at the most.
+    /// The text of the piece, at most 512 KiB.
     pub text: String,
 }
 
-/// What is to be done with the pieces.
+/// The use that is made of the pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportStep {
-    /// Say what would be imported. The pieces stay.
+    /// Returns what would be imported. The pieces stay.
     Look,
-    /// Import it, all or nothing.
+    /// Imports all studies or none.
     Import,
-    /// Remove the pieces.
+    /// Removes the pieces.
     Discard,
 }
 
-/// `POST /v1/imports/{upload}/end`: what is to be done with the pieces.
+/// `POST /v1/imports/{upload}/end`: uses the pieces of a file.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportRequest {
-    /// How many there are.
+    /// The number of pieces.
     pub chunks: u32,
-    /// What is to be done.
+    /// The use that is made of the pieces.
     pub step: ImportStep,
-    /// Leave out the studies that exist. Otherwise they make the service refuse the file.
+    /// True to leave out the studies that exist. Otherwise they make the service refuse the file.
     #[serde(default)]
     pub skip_existing: bool,
-    /// Whose studies they become; the service's only cluster's, if left out.
+    /// The cluster to which the studies will belong; if left out, the service's only cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// Why, for the audit table. It may be left out, or empty, where nobody but the caller is concerned.
+    /// The reason, for the audit table. It may be left out, or empty, if the change concerns nobody
+    /// but the caller.
     #[serde(default)]
     pub why: String,
 }
 
-/// What was, or would be, imported.
+/// The studies that were imported, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportAnswer {
-    /// The studies of the file; none of what was laid down or removed.
+    /// The studies of the file; none if pieces were only uploaded or removed.
     pub studies: Vec<ImportedStudy>,
 }
 
 /// A study of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportedStudy {
-    /// Its number here; none before it is imported.
+    /// The study's number in this service; none before it is imported.
     pub study_id: Option<i64>,
     /// The application's name.
     pub application: String,
@@ -1483,12 +1514,12 @@ pub struct ImportedStudy {
     pub user: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// What makes runs incomparable, such as nodes and partition.
+    /// The study's context, which makes runs incomparable, such as nodes and partition.
     pub context: BTreeMap<String, String>,
-    /// How many epochs it has.
+    /// The number of epochs.
     pub epochs: u64,
-    /// How many runs.
+    /// The number of runs.
     pub runs: u64,
-    /// It is left out, because it exists.
+    /// True if the study is left out because it exists.
     pub skipped: bool,
 }

@@ -1,7 +1,7 @@
-//! Which environment variables a job may be given.
+//! The environment variables that a job may be given.
 
-/// Whether root may set a variable of this name in a job's environment. Names that affect loaders,
-/// shells, interpreters, launchers or Slurm are refused. Keep it equal to the plugin's
+/// Returns true if root may set a variable of this name in a job's environment. Names that affect
+/// loaders, shells, interpreters, launchers or Slurm are refused. Keep it equal to the plugin's
 /// `ioat_job_env_allows` (`spank-plugin/src/job_env.c`).
 #[must_use]
 pub fn is_deliverable_variable(name: &str) -> bool {

@@ -1,7 +1,8 @@
 //! A Gaussian process with an acquisition function: Robert, Zertal and Goret 2019 (sections II-B-1
 //! and III-B-1); Cao, Tarasov, Tiwari and Zadok 2018. The process is on log elapsed
-//! ([`Surrogate`]), so times are log-normal, or on seconds ([`Scale`]); the closed forms below are in
-//! seconds, as the paper's. The best known is the lowest prediction at a point that ran.
+//! ([`Surrogate`]), so that times are log-normal, or on seconds ([`Scale`]). The closed forms below
+//! are in seconds, as in the paper. The best known point is the one with the lowest prediction
+//! among those that ran.
 
 use crate::math::{Portable, normal_cdf, normal_pdf};
 use rand_chacha::ChaCha8Rng;
@@ -15,16 +16,16 @@ use io_autotune_model::reason::{Acquisition, Reason};
 use io_autotune_model::space::Point;
 
 const MOST_POINTS: usize = 96;
-/// The random candidates in a large space.
+/// The number of random candidates in a large space.
 const DRAWN: usize = 1000;
-/// The best points whose single changes are candidates too, in a large space.
+/// The number of best points whose single changes are candidates too, in a large space.
 const CLIMBED: usize = 3;
 
-/// What seconds are on a process's scale that is linear: so many standard deviations of the times
-/// that it knows, as its prior expects of logarithms.
+/// The standard deviation of the known times on the linear scale: seconds are divided so that the
+/// means spread by this much, which is the spread that the process's prior expects of logarithms.
 const SPREAD: f64 = 0.25;
 
-/// What the process is of.
+/// The quantity that the process models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -46,7 +47,7 @@ pub fn propose(
     propose_by(context, model, acquisition, rng)
 }
 
-/// [`propose`] with another process.
+/// [`propose`] with another process than the surrogate.
 pub fn propose_by<P: Process>(
     context: &MethodContext<'_>,
     model: impl FnOnce() -> Option<Model<P>>,
@@ -87,7 +88,7 @@ pub fn propose_by<P: Process>(
     }
 }
 
-/// The largest expected improvement of an untested point, as a share of the best known.
+/// The largest expected improvement of an untested point, as a share of the best known time.
 pub fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
     let model = Model::new(view, Scale::Log)?;
     let untested = |point: &Point| view.get(point).is_none_or(|known| known.mean().is_none());
@@ -103,7 +104,7 @@ pub trait Process {
     /// Log elapsed at these points, in their order, without the noise of a run.
     fn expect_all(&self, points: &[Point]) -> Vec<Prediction>;
 
-    /// The names of the measures it learnt from.
+    /// The names of the measures that the model learnt from.
     fn measures(&self) -> Vec<String> {
         Vec::new()
     }
@@ -126,12 +127,12 @@ pub struct Model<P> {
     /// Points that ran, the lowest prediction first.
     ranked: Vec<Point>,
     best: f64,
-    /// The seconds of 1 on a linear scale.
+    /// The seconds that correspond to 1 on a linear scale; none on the log scale.
     unit: Option<f64>,
 }
 
 impl Model<Surrogate> {
-    /// None before a run has counted.
+    /// Fits the process. None before a run has counted.
     fn new(view: &View<'_>, scale: Scale) -> Option<Self> {
         let (observations, scatter, unit) = match scale {
             Scale::Log => {
@@ -157,7 +158,7 @@ impl Model<Surrogate> {
 }
 
 impl<P: Process> Model<P> {
-    /// A process, and the points that ran; none if there are none.
+    /// A model of a fitted process and the points that ran; none if no point ran.
     pub fn of(process: P, ran: Vec<Point>) -> Option<Self> {
         let expected = process.expect_all(&ran).into_iter();
         let ranked = ranked(ran, expected.map(|one| one.mean).collect());
@@ -169,8 +170,9 @@ impl<P: Process> Model<P> {
         })
     }
 
-    /// "We simply evaluated the function over the whole grid" (section III-B-1). Of a larger grid:
-    /// random points, and single changes of the best.
+    /// The points among which the acquisition function chooses: "We simply evaluated the function
+    /// over the whole grid" (section III-B-1). In a larger grid they are random points, and single
+    /// changes of the best points.
     fn candidates(&self, view: &View<'_>, rng: &mut ChaCha8Rng) -> Vec<Point> {
         let space = view.space;
         if let Some(points) = space.points(P::MOST_CANDIDATES) {
@@ -186,7 +188,7 @@ impl<P: Process> Model<P> {
         candidates
     }
 
-    /// The acquisition function (higher is better), with the negated prediction for ties.
+    /// The acquisition function (higher is better), with the negated prediction to break ties.
     fn worth(&self, acquisition: Acquisition, prediction: Prediction) -> (f64, f64) {
         let worth = match acquisition {
             Acquisition::ExpectedImprovement => self.improvement(prediction),
@@ -201,7 +203,7 @@ impl<P: Process> Model<P> {
         normal_cdf(deviations(self.best, prediction))
     }
 
-    /// What the process predicts, in seconds.
+    /// Converts a prediction on the process's scale to seconds.
     fn seconds(&self, mean: f64) -> f64 {
         match self.unit {
             Some(unit) => unit * mean,
@@ -209,7 +211,7 @@ impl<P: Process> Model<P> {
         }
     }
 
-    /// The factor of a standard deviation above the prediction.
+    /// One standard deviation above the prediction, as a factor on its time.
     fn factor(&self, Prediction { mean, variance }: Prediction) -> f64 {
         match self.unit {
             Some(_) => 1.0 + variance.sqrt() / mean.abs().max(f64::MIN_POSITIVE),
@@ -217,8 +219,8 @@ impl<P: Process> Model<P> {
         }
     }
 
-    /// Expected improvement: of a time on the process's scale, for T itself normal,
-    /// `(best - m) Phi(z) + s phi(z)`, else [`improvement`].
+    /// Expected improvement. On the linear scale the time T itself is normal: `(best - m) Phi(z) +
+    /// s phi(z)`. On the log scale see [`improvement`].
     fn improvement(&self, prediction: Prediction) -> f64 {
         if self.unit.is_none() {
             return improvement(self.best, prediction);
@@ -240,7 +242,7 @@ pub fn improvement(best: f64, prediction: Prediction) -> f64 {
     let z = deviations(best, prediction);
     let Prediction { mean, variance } = prediction;
     let ratio = (mean + variance / 2.0 - best).exponential();
-    // `max` turns NaN (both infinitely small) into 0.
+    // `max` turns NaN (both terms infinitely small) into 0.
     (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
 }
 
@@ -254,7 +256,7 @@ fn deviations(best: f64, prediction: Prediction) -> f64 {
     }
 }
 
-/// At most `most` points, by log elapsed.
+/// The observations of at most `most` points on the log scale, with their scatter.
 pub fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
     let mut scatter = Scatter::default();
     let observations = chosen(view, most)
@@ -262,7 +264,7 @@ pub fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
         .map(|(point, known, mean)| {
             let logs = known.logs();
             let runs = logs.len().max(1) as f64;
-            // Censored runs raise the logarithm as they raise the mean.
+            // Censored runs raise the logarithm by as much as they raise the mean.
             let log_mean = if logs.is_empty() {
                 mean.logarithm()
             } else {
@@ -278,14 +280,15 @@ pub fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
     (observations, scatter)
 }
 
-/// Likewise by seconds, in units of which the spread of the means is [`SPREAD`].
+/// The observations on the linear scale, with their scatter and the unit in seconds. The unit makes
+/// the means spread by [`SPREAD`].
 fn observe_seconds(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter, f64) {
     let known = chosen(view, most);
     let count = known.len().max(1) as f64;
     let middle = known.iter().map(|(.., mean)| mean).sum::<f64>() / count;
     let squares = known.iter().map(|(.., mean)| (mean - middle).powi(2));
     let spread = (squares.sum::<f64>() / count).sqrt();
-    // Times that are all alike have no spread: then the mean is the unit.
+    // If all times are equal they have no spread, so the mean is the unit.
     let unit = if spread > 0.0 {
         spread / SPREAD
     } else {
@@ -307,7 +310,7 @@ fn observe_seconds(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter, 
     (observations.collect(), scatter, unit)
 }
 
-/// At most `most` points with their means: two thirds the fastest, the rest the latest.
+/// At most `most` points with their means: two thirds are the fastest, the rest the latest.
 fn chosen<'a>(view: &'a View<'_>, most: usize) -> Vec<(&'a Point, &'a Known, f64)> {
     let mut known: Vec<(&Point, &Known, f64)> = view
         .iter()
@@ -406,7 +409,7 @@ mod tests {
         let quick_and_sure = worth(Acquisition::PosteriorMinimum, 4);
         let other = worth(Acquisition::PosteriorMinimum, 7);
         assert!(quick_and_sure > other);
-        // Next to the best hardly anything can be gained; far from all that is known it can.
+        // Near the best point hardly anything can be gained; far from all known points it can.
         let near = worth(Acquisition::ExpectedImprovement, 4);
         let far = worth(Acquisition::ExpectedImprovement, 2);
         assert!(far > near);

@@ -1,13 +1,14 @@
 //! Checks of settings.
 
-/// The largest design. It is computed for each suggestion.
+/// The largest design. The limit keeps starts fast, because the design is computed for each
+/// suggestion.
 pub const MAX_DESIGN_POINTS: u32 = 256;
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{setting} is {value}: it must be {allowed}")]
 pub struct SettingsError {
-    /// The setting, with its path.
+    /// The setting's path.
     pub setting: &'static str,
     /// The given value.
     pub value: String,
@@ -15,7 +16,7 @@ pub struct SettingsError {
     pub allowed: String,
 }
 
-/// A whole number from `min` to `max`.
+/// Checks that a whole number is from `min` to `max`.
 pub fn whole(setting: &'static str, value: u32, min: u32, max: u32) -> Result<(), SettingsError> {
     if (min..=max).contains(&value) {
         return Ok(());
@@ -27,7 +28,7 @@ pub fn whole(setting: &'static str, value: u32, min: u32, max: u32) -> Result<()
     })
 }
 
-/// Above 0 and at most `max`; `unit` completes the message.
+/// Checks that a number is above 0 and at most `max`; `unit` completes the message.
 pub fn positive(
     setting: &'static str,
     value: f64,
@@ -44,7 +45,7 @@ pub fn positive(
     })
 }
 
-/// A number from 0 to 1, both included.
+/// Checks that a number is from 0 to 1, both included.
 pub fn probability(setting: &'static str, value: f64) -> Result<(), SettingsError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());

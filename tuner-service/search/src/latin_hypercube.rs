@@ -2,8 +2,8 @@
 //!
 //! Every point has its own value in every dimension (robert2020, section V-A, after Fang, Li and
 //! Sudjianto 2005: "non-collapsing"). A parameter with fewer levels than points has each level
-//! equally often, or once more (the paper's table III). Of several designs the maximin one is
-//! taken: its nearest two points are farthest apart (Morris and Mitchell 1995).
+//! equally often, or once more (the paper's table III). Several designs are drawn, and the maximin
+//! one is taken: the one whose two nearest points are farthest apart (Morris and Mitchell 1995).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,18 +15,20 @@ use crate::checks::MAX_DESIGN_POINTS;
 use io_autotune_model::space::{Point, Space, levels_of};
 
 const CANDIDATES: usize = 64;
-/// The minimum number of designs that are drawn, however large they are.
+/// The least number of designs that are drawn, also if they are large.
 const FEWEST_CANDIDATES: usize = 8;
-/// About the maximum number of distances between values that are computed over all candidates.
+/// The approximate largest number of distances between values that are computed over all
+/// candidates.
 const WORK: usize = 2_000_000;
-/// The swaps per point that repair a candidate.
+/// The number of swaps per point with which a candidate is repaired.
 const SWAPS_PER_POINT: usize = 40;
-/// The draws that replace a point which may not run.
+/// The number of draws to replace a point that may not run.
 const REPLACEMENTS: u32 = 16;
 
-/// The design, the nearest point to the default first, none twice: `wanted` points, or a space of
-/// at most one more whole, without the default if that is one too many. In a larger space the
-/// default is left out if balance allows. Conditions and constraints may leave fewer points.
+/// The design, the nearest point to the default first, without repetition. It has `wanted` points;
+/// a space of at most one point more is taken whole, without the default if that is one too many.
+/// In a larger space the default is left out if balance allows. Conditions and constraints may
+/// leave fewer points.
 pub fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Point> {
     let wanted = wanted.min(MAX_DESIGN_POINTS) as usize;
     let default = space.default_point();
@@ -45,13 +47,13 @@ pub fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Point> {
 }
 
 fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> Vec<Point> {
-    // Stream 0 is the design's; suggestions use the others.
+    // Stream 0 is the design's; suggestions use the other streams.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let work = wanted * wanted * space.parameters().len();
     let candidates = if space.is_whole_grid() {
         (WORK / work.max(1)).clamp(FEWEST_CANDIDATES, CANDIDATES)
     } else {
-        // Most of the work is the search for admitted points.
+        // Most of the work is the search for admitted points, so few candidates are drawn.
         FEWEST_CANDIDATES
     };
     let mut best: Option<(usize, f64, Vec<Point>)> = None;
@@ -69,7 +71,7 @@ fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> V
     best.map(|(_, _, points)| points).unwrap_or_default()
 }
 
-/// The smallest distance between two points; none unless it exceeds `least`.
+/// The smallest distance between two points; none if it is not above `least`.
 fn spread(space: &Space, points: &[Point], least: f64) -> Option<f64> {
     let metric = space.metric();
     let mut smallest = f64::INFINITY;
@@ -106,7 +108,8 @@ fn candidate(
     (points, faults)
 }
 
-/// Replaces points that may not run by points near them, else by random ones, else leaves them out.
+/// Replaces points that may not run by points near them or, failing that, by random ones. Points
+/// without a replacement are left out.
 fn admitted(
     space: &Space,
     points: Vec<Point>,
@@ -133,7 +136,7 @@ fn admitted(
 fn column(levels: u32, wanted: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let (count, points) = (u64::from(levels), wanted as u64);
     let mut column: Vec<u32> = if count >= points {
-        // A stratum per point: no two points share a level.
+        // Each point has its own stratum, so no two points share a level.
         (0..points)
             .map(|stratum| {
                 let (low, high) = (stratum * count / points, (stratum + 1) * count / points);
@@ -152,9 +155,11 @@ fn column(levels: u32, wanted: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
 }
 
 /// Removes repeated points and the default by swaps of single values, which keep every column. A
-/// swap that is no worse is kept, to leave plateaus. Returns the remaining faults.
+/// swap that is no worse is kept, so that the repair leaves plateaus. Returns the number of faults
+/// that are left.
 fn cure(space: &Space, points: &mut [Point], default: &Point, rng: &mut ChaCha8Rng) -> usize {
-    // Points are identified by grid index. If it wraps in a huge grid, unneeded swaps are made.
+    // Points are identified by grid index. In a huge grid the index may wrap, which only causes
+    // swaps that were not needed.
     let strides: Vec<u128> = space
         .parameters()
         .iter()
@@ -299,7 +304,7 @@ mod tests {
         .unwrap();
         let points = latin_hypercube(&space, 15, 3);
         assert_latin(&space, &points, 15);
-        // Stratified: one point in each fifteenth of the range.
+        // The column is stratified: one point in each fifteenth of the range.
         let mut strata: Vec<u32> = points.iter().map(|point| point.0[0] / 66_667).collect();
         strata.sort_unstable();
         assert_eq!(strata, (0..15).collect::<Vec<_>>());

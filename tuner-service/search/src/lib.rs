@@ -1,8 +1,8 @@
-//! What a search method is told, and what it may use.
+//! The interface of search methods, and the parts that they share.
 //!
-//! A [`Method`] gets a [`MethodContext`]: the [history by point](history), its [surrogate]
-//! and the [regret] budget. [`acquisition`], [`neighbourhood`], [`random`] and
-//! [`replay`] are what methods share. Pure: no I/O, no clock, no global random numbers.
+//! A [`Method`] gets a [`MethodContext`]: the [history by point](history), its [surrogate] and the
+//! [regret] budget. [`acquisition`], [`neighbourhood`], [`random`] and [`replay`] are shared by
+//! several methods. The crate is pure: no I/O, no clock, no global random numbers.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,15 @@
-//! Elementary functions with the same bits on every platform. Those of `std` come from the system's
-//! C library, whose last bit varies, but a suggestion must be reproducible.
+//! Elementary functions that give the same bits on every platform. Those of `std` come from the
+//! system's C library, whose last bit varies, but a suggestion must be reproducible.
 
-/// Functions of `libm`, in pure Rust. `std` has taken the short names.
+/// Functions of `libm`, in pure Rust. Their names are long because `std` has taken the short ones.
 pub trait Portable {
     /// The exponential.
     fn exponential(self) -> f64;
     /// The natural logarithm.
     fn logarithm(self) -> f64;
-    /// The natural logarithm of 1 + this.
+    /// The natural logarithm of 1 plus this number.
     fn logarithm_1p(self) -> f64;
-    /// This number to a power.
+    /// This number raised to a power.
     fn power(self, exponent: f64) -> f64;
     /// The sine and cosine of an angle.
     fn sine_cosine(self) -> (f64, f64);

@@ -1,6 +1,7 @@
 //! The methods that propose parametrizations in the search, behind one trait. A published method is
-//! a folder and a line of the crate `baselines`; the main method is the engine's. It is stateless:
-//! it gets a [`MethodContext`] and a generator. Every method must pass the engine's `conformance`.
+//! a folder and a line of the crate `baselines`; the main method is the engine's. A method is
+//! stateless: it gets a [`MethodContext`] and a generator. Every method must pass the engine's
+//! `conformance` tests.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -19,22 +20,23 @@ pub struct MethodContext<'a> {
     pub view: &'a Modelled<'a>,
     /// The epoch's design, the nearest point to the default first.
     pub design: &'a [Point],
-    /// So many of them, the first, are inherited: they ran well in the epoch before.
+    /// The number of design points, the first ones, that are inherited: they ran well in the epoch
+    /// before.
     pub inherited: usize,
     /// The regret budget.
     pub regret: &'a RegretSettings,
     /// The maximum number of design and search runs.
     pub budget: u32,
-    /// Design and search runs, those in flight included.
+    /// The number of design and search runs, those in flight included.
     pub explored: u64,
-    /// Whether the regret bound is reached: only what should beat the default may run.
+    /// True if the regret budget is used up. Only points that should beat the default may run then.
     pub held: bool,
-    /// What is left of the regret budget, in runs of the default.
+    /// The rest of the regret budget, in runs of the default.
     pub regret_left: f64,
 }
 
 impl<'a> MethodContext<'a> {
-    /// The answer while no run has counted.
+    /// The answer of a method while no run has counted; none afterwards.
     pub fn nothing_known(&self) -> Option<Proposal> {
         let known = self.view.iter().any(|(_, known)| known.mean().is_some());
         (!known).then(|| self.nothing_to_go_by())
@@ -58,8 +60,9 @@ impl<'a> MethodContext<'a> {
         }
     }
 
-    /// Whether a point has no time, no run in flight and no quarantine, and is not the default.
-    /// Where runs of the default are lost too nothing is quarantined: then one lost run is enough.
+    /// Returns true if a point has no mean, no run in flight and no quarantine, and is not the
+    /// default. Nothing is quarantined while the default never completes, so one lost run is enough
+    /// then.
     pub fn is_untested(&self, point: &Point) -> bool {
         let enough = |known: &Known| self.view.default_never_completed() && known.lost() > 0;
         let open = |known: &Known| {
@@ -76,7 +79,7 @@ impl<'a> MethodContext<'a> {
         self.view.space
     }
 
-    /// Whether the point ran well in the epoch before.
+    /// Returns true if the point is inherited: it ran well in the epoch before.
     pub fn is_inherited(&self, point: &Point) -> bool {
         self.design
             .iter()
@@ -84,13 +87,13 @@ impl<'a> MethodContext<'a> {
             .any(|one| one == point)
     }
 
-    /// Whether the point belongs to the design.
+    /// Returns true if the point belongs to the design.
     pub fn in_design(&self, point: &Point) -> bool {
         self.design.contains(point)
     }
 
-    /// The next point of the design and its index: untested, admitted by the method, and by other
-    /// studies not known as too slow.
+    /// The next point of the design, with its index: untested, admitted by the method, and not
+    /// known as too slow from other studies.
     pub fn next_design_point(&self, method: &dyn Method) -> Option<(usize, &'a Point)> {
         let most = self.regret.design_most.logarithm();
         self.design.iter().enumerate().find(|(_, point)| {
@@ -108,7 +111,7 @@ pub enum Proposal {
     Run {
         /// The point; it fits the space.
         point: Point,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// Nothing can be proposed before some run ends.
@@ -119,10 +122,11 @@ pub enum Proposal {
 
 /// A search, once every point of the design has been started.
 pub trait Method: std::fmt::Debug {
-    /// What to run next: a function of the context and the generator's state.
+    /// Proposes the next run: a function of the context and the generator's state.
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal;
 
-    /// Whether [`propose`](Method::propose) answers [`Proposal::Exhausted`] with nothing held back.
+    /// Returns true if [`propose`](Method::propose) answers [`Proposal::Exhausted`] although
+    /// nothing is held back by the regret budget.
     fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
         self.propose(context, rng) == Proposal::Exhausted
     }
@@ -132,24 +136,25 @@ pub trait Method: std::fmt::Debug {
         view.by_mean()
     }
 
-    /// Whether a recommendation needs two runs, since one lucky run may lead the ranking while good
-    /// points run again. False for methods that repeat no point, or that weigh single runs.
+    /// Returns true if a recommendation needs two runs, because one lucky run may lead the ranking
+    /// while good points run again. False for methods that repeat no point, or that weigh single
+    /// runs.
     fn wants_two_runs(&self) -> bool {
         false
     }
 
-    /// The size of its design; `usual` is the site's `design_points`.
+    /// The size of the method's design; `usual` is the site's `design_points`.
     fn design_points(&self, _space: &Space, usual: u32) -> u32 {
         usual
     }
 
-    /// Whether a design point may still run.
+    /// Returns true if a design point may still run.
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
         let held = context.held && regret::may_regret_at(context.view, point);
         !(held || regret::is_far(context.view, context.regret, point))
     }
 
-    /// Estimates the time of its runs against the default's.
+    /// The estimator of the time of the method's runs against the default's.
     fn estimator(&self) -> Estimator {
         Estimator::Shrunk
     }

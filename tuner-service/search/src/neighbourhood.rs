@@ -1,4 +1,4 @@
-//! Points near a point, for methods that draw a known one.
+//! Points near a point, for methods that draw a point that is known already.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -8,15 +8,16 @@ use io_autotune_model::space::{Parameter, Point, Space, levels_of, other_level};
 
 /// A space of at most this many points is searched whole.
 pub const SMALL: usize = 4096;
-/// The maximum number of steps of a walk in a larger space.
+/// The largest number of steps of a walk in a larger space.
 const WALK: usize = 4096;
-/// The draws if constraints block the walk.
+/// The number of draws if constraints block the walk.
 const DRAWS: usize = 1000;
 
-/// The maximum number of levels of a parameter that are tried in single changes.
+/// The largest number of levels of a parameter that are tried in single changes.
 const CHANGED_LEVELS: u32 = 16;
 
-/// The admitted points that differ in one parameter; of many levels [`CHANGED_LEVELS`] random ones.
+/// The admitted points that differ in one parameter. Of a parameter with many levels
+/// [`CHANGED_LEVELS`] random ones are tried.
 pub fn single_changes<'a>(
     space: &'a Space,
     point: &Point,
@@ -41,8 +42,8 @@ pub fn single_changes<'a>(
     changes
 }
 
-/// A wanted point near another: in a small space the nearest, untested ones first; in a large one
-/// the first on a random walk.
+/// A point near another that satisfies the condition: in a small space the nearest, untested ones
+/// first; in a large space the first one on a random walk.
 pub fn nearest(
     context: &MethodContext<'_>,
     from: &Point,

@@ -8,7 +8,7 @@ use crate::neighbourhood;
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::{Point, Space};
 
-/// The draws before an untested point near the last one is taken.
+/// The number of draws before an untested point near the last draw is taken.
 const DRAWS: usize = 100;
 
 /// The method `random`; it has no settings.
@@ -45,7 +45,7 @@ pub fn draw(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
     elsewhere(context, &last, rng)
 }
 
-/// The untested point nearest to one, or what to do if there is none.
+/// The untested point nearest to `from`, or the answer of a method that finds nothing to run.
 pub fn elsewhere(context: &MethodContext<'_>, from: &Point, rng: &mut ChaCha8Rng) -> Proposal {
     let space = context.space();
     let wanted = |point: &Point| space.admits(point) && context.is_untested(point);

@@ -26,14 +26,16 @@ use crate::surrogate::{Prediction, Scatter};
 use io_autotune_model::reason::BestKnownBecause;
 use io_autotune_model::space::Point;
 
-/// The noise's prior: 2 degrees of freedom, scale 0.1. It matters while only the baseline has run.
+/// The degrees of freedom of the noise's prior, whose scale is 0.1. The prior matters while only
+/// the baseline has run.
 const NOISE_DEGREES: f64 = 2.0;
 const NOISE_VARIANCE: f64 = 0.01;
-/// A margin while few runs show the noise: noise mistaken for differences would pause studies.
+/// A margin on the noise while few runs show it: noise that is mistaken for differences would pause
+/// studies.
 const NOISE_MARGIN: f64 = 8.0;
-/// The largest regret of one run, in runs of the default: sums stay finite.
+/// The largest regret of one run, in runs of the default. The cap keeps sums finite.
 const MOST_REGRET: f64 = 1e9;
-/// A pause longer than this many budgets ends the search.
+/// The length of a pause, in budgets, beyond which the search ends.
 const LONGEST_PAUSE: u64 = 10;
 /// The largest regret of a run during a pause, in runs of the default.
 const MOST_IN_A_PAUSE: f64 = 0.1;
@@ -43,7 +45,8 @@ const ROUNDING: f64 = 1e-9;
 /// The estimator of elapsed, for regret and for the incumbent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
-    /// The surrogate, capped by the shrunk means: with few runs it may take noise for a slope.
+    /// The surrogate, capped by the shrunk means: with few runs the surrogate may take noise for a
+    /// slope.
     Surrogate,
     /// A parametrization's own mean, shrunk to the mean of all.
     Shrunk,
@@ -52,33 +55,34 @@ pub enum Estimator {
 /// The expected regret of an epoch's runs, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedRegret {
-    /// Runs in flight included.
+    /// The expected regret, runs in flight included.
     pub regret: f64,
-    /// The forgiven part of it.
+    /// The forgiven part of the regret.
     pub forgiven: f64,
-    /// The budget by now.
+    /// The budget after the runs so far.
     pub bound: f64,
     /// The budget at the end of the longest pause.
     ceiling: f64,
 }
 
 impl ExpectedRegret {
-    /// What is left of the budget; negative if exceeded.
+    /// The rest of the budget; negative if it is exceeded.
     pub fn regret_left(&self) -> f64 {
         self.bound - (self.regret - self.forgiven)
     }
 
-    /// Whether exploration pauses.
+    /// Returns true if the budget is used up, so that exploration pauses.
     pub fn is_reached(&self) -> bool {
         self.regret_left() <= ROUNDING * self.bound
     }
 
-    /// Whether a pause would last too long: the search ends.
+    /// Returns true if a pause would last too long, so that the search ends.
     pub fn is_spent(&self) -> bool {
         self.regret - self.forgiven >= self.ceiling * (1.0 - ROUNDING)
     }
 
-    /// After how many more runs than `runs` the budget suffices again, if the regret stays as it is.
+    /// The number of runs after `runs` until the budget suffices again, if the regret stays as it
+    /// is.
     pub fn runs_to_go(&self, settings: &RegretSettings, runs: u64) -> u64 {
         let spent = self.regret - self.forgiven;
         let suffices = (spent * (1.0 + ROUNDING) / settings.share).floor() + 1.0;
@@ -89,7 +93,8 @@ impl ExpectedRegret {
         }
     }
 
-    /// After `runs` runs, those in flight included; 0 before a run of the default has counted.
+    /// The expected regret after `runs` runs, those in flight included; 0 before a run of the
+    /// default has counted.
     pub fn of(
         view: &Modelled<'_>,
         estimator: Estimator,
@@ -114,8 +119,8 @@ impl From<ExpectedRegret> for BestKnownBecause {
     }
 }
 
-/// Whether a point's prediction exceeds `design_most` times the default; false without a fit, and
-/// where no run of the default completes: it takes as long as nobody knows.
+/// Returns true if a point's predicted time exceeds `design_most` times the default's. False
+/// without a fit, and while no run of the default completes, because then its time is unknown.
 pub fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Point) -> bool {
     if settings.drops_nothing() || view.default_never_completed() {
         return false;
@@ -130,13 +135,14 @@ pub fn cost(posterior: &Posterior, Prediction { mean, variance }: Prediction) ->
     regret_of(mean - posterior.default, variance)
 }
 
-/// Whether a run may cost more than [`MOST_IN_A_PAUSE`], or is not expected to beat the default.
+/// Returns true if a run may cost more than [`MOST_IN_A_PAUSE`], or is not expected to beat the
+/// default.
 pub fn may_regret(posterior: &Posterior, prediction: Prediction) -> bool {
     let Prediction { mean, variance } = prediction;
     on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
 }
 
-/// [`may_regret`] for methods without a surrogate. True before a run has counted.
+/// [`may_regret`] for methods without a surrogate. Returns true before a run has counted.
 pub fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     let prediction = view
         .posterior()
@@ -146,7 +152,7 @@ pub fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     })
 }
 
-/// How many times as long as the default's the longest mean is; 1 if none is longer.
+/// The longest mean over the default's mean; 1 if none is longer.
 pub fn worst_ratio(view: &View<'_>) -> f64 {
     let Some(default) = view.default_known().mean() else {
         return 1.0;
@@ -194,7 +200,7 @@ fn regret_so_far(
     }
 }
 
-/// The regret of a run of each point, in runs of the default.
+/// The expected regret of one run of each point, in runs of the default.
 fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
     let regret = |time: &Prediction| regret_of(time.mean - times.default.mean, time.variance);
     others
@@ -204,8 +210,9 @@ fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Po
         .collect()
 }
 
-/// The expected overshoot of the first run that passed the bound. The bound is that of the runs that
-/// had counted by then: an ordinal is a place among all runs of a service.
+/// The expected overshoot of the first run that passed the bound. The bound is taken after the
+/// number of runs that had counted by then, because an ordinal is a place among all runs of a
+/// service.
 fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretSettings) -> f64 {
     let mut counted: Vec<i64> = view
         .iter()
@@ -239,7 +246,7 @@ fn regret_of(mean: f64, variance: f64) -> f64 {
     } else {
         mean.exponential() - 1.0
     };
-    // Not `clamp`: NaN becomes no regret.
+    // Unlike `clamp`, this turns NaN into no regret.
     if regret > 0.0 {
         regret.min(MOST_REGRET)
     } else {
@@ -247,7 +254,8 @@ fn regret_of(mean: f64, variance: f64) -> f64 {
     }
 }
 
-/// Counted and censored runs and those in flight; how long failed runs would take is unknown.
+/// The number of counted, censored and in-flight runs. Failed runs are left out, because it is not
+/// known how long they would have taken.
 fn ran(known: &Known) -> u64 {
     known
         .count()
@@ -255,7 +263,7 @@ fn ran(known: &Known) -> u64 {
         .saturating_add(known.in_flight)
 }
 
-/// Expected log elapsed, without noise, which the default has too.
+/// Expected log elapsed without the noise of a run, which the default has as well.
 struct Times {
     default: Prediction,
     others: Vec<Prediction>,

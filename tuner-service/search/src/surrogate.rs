@@ -1,6 +1,6 @@
-//! A Gaussian process on log elapsed over the points of a space. RW: C. E. Rasmussen, C. K. I.
-//! Williams, "Gaussian Processes for Machine Learning" (2006). Logarithms, since noise and effects
-//! of I/O parameters are ratios. One noise variance is pooled over all points.
+//! A Gaussian process on log elapsed over the points of a space. RW is C. E. Rasmussen, C. K. I.
+//! Williams, "Gaussian Processes for Machine Learning" (2006). The process uses logarithms because
+//! noise and effects of I/O parameters are ratios. One noise variance is pooled over all points.
 
 pub mod cache;
 pub mod cholesky;
@@ -30,20 +30,21 @@ use io_autotune_model::space::{Point, Space};
 /// The runs of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// Unique among the observations.
+    /// The point, unique among the observations.
     pub point: Point,
     /// The logarithm of the mean elapsed, in seconds.
     pub log_mean: f64,
-    /// At least 1.
+    /// The number of runs, at least 1.
     pub runs: f64,
 }
 
-/// The scatter of runs of one parametrization, pooled over all that ran twice.
+/// The scatter of runs of the same parametrization, pooled over all parametrizations that ran at
+/// least twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scatter {
     /// The sum of squared deviations of log elapsed from the parametrization's mean.
     pub squares: f64,
-    /// Runs minus parametrizations.
+    /// The degrees of freedom: runs minus parametrizations.
     pub degrees: f64,
 }
 
@@ -86,7 +87,8 @@ pub fn ranked(points: Vec<Point>, means: Vec<f64>) -> Vec<(f64, Point)> {
     ranked
 }
 
-/// Inverse gamma prior of the variance, worth two observations of spread 1/4: keeps it above 0.
+/// The shape of the variance's inverse gamma prior, which is worth two observations of spread 1/4
+/// and keeps the variance above 0.
 const PRIOR_SHAPE: f64 = 1.0;
 const PRIOR_SCALE: f64 = 0.075;
 /// Added to the diagonal, relative to the variance, against rounding errors.
@@ -94,17 +96,17 @@ const JITTER: f64 = 1e-8;
 const LANES: usize = 8;
 const SWEEPS: usize = 2;
 
-/// What a process is fitted to.
+/// The data that a process is fitted to.
 #[derive(Clone, Copy, Debug)]
 struct Data<'a> {
     observations: &'a [Observation],
     scatter: Scatter,
-    /// None where nobody knows how others fared.
+    /// How other runs fared at the same time; none if that is unknown.
     meanwhile: Option<&'a Meanwhile>,
 }
 
 impl<'a> Data<'a> {
-    /// Without a word of how others fared.
+    /// Data without knowledge of how other runs fared.
     fn of(observations: &'a [Observation], scatter: Scatter) -> Self {
         Data {
             observations,
@@ -149,13 +151,15 @@ pub struct Surrogate {
     weights: Vec<f64>,
     /// L^-1 1.
     ones: Vec<f64>,
-    /// How far log elapsed follows how others fared meanwhile; 0 if that is not known.
+    /// How strongly log elapsed follows how other runs fared at the same time; 0 if that is not
+    /// known.
     slope: f64,
 }
 
 impl Surrogate {
-    /// Fits hyperparameters by posterior mode on a grid, by coordinate (RW section 5.4.1). Trend
-    /// and variance have closed forms. O(n^3). None without observations, or if one is not finite.
+    /// Fits hyperparameters by posterior mode on a grid, one coordinate at a time (RW section
+    /// 5.4.1). Trend and variance have closed forms. O(n^3). None if there are no observations, or
+    /// if one is not finite.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
         let shared = &mut Shared::of(space, observations);
         let data = Data::of(observations, scatter);
@@ -164,7 +168,8 @@ impl Surrogate {
         Self::with(shared, best, data)
     }
 
-    /// What was tried, the most probable first. `expected`: what a prior says of the observations.
+    /// Searches the hyperparameters and returns those that were tried, the most probable first.
+    /// `expected` is the prior's mean at the observations.
     fn search(shared: &mut Shared, data: Data<'_>, expected: Option<&[f64]>) -> Option<Vec<Tried>> {
         let observations = data.observations;
         let sound = |o: &Observation| o.log_mean.is_finite() && o.runs.is_finite() && o.runs > 0.0;
@@ -198,13 +203,14 @@ impl Surrogate {
                 }
             }
         }
-        // A stable sort: of equals, the first tried stays first.
+        // The sort is stable: of equal scores the one tried first stays first.
         tried.sort_by(|a, b| b.score.total_cmp(&a.score));
         Some(tried)
     }
 
-    /// The process once the `flights` (points, runs) end as predicted (kriging believer): variances
-    /// shrink, means stay (Desautels, Krause, Burdick 2014).
+    /// The process as if the runs in flight, `flights` (points with numbers of runs), had ended as
+    /// predicted (kriging believer): variances shrink, means stay (Desautels, Krause, Burdick
+    /// 2014).
     pub fn fantasising(
         &self,
         observations: &[Observation],
@@ -257,7 +263,7 @@ impl Surrogate {
         self.predict_lanes(&[self.space.seen(point)])[0]
     }
 
-    /// [`Surrogate::predict`] of many points, but faster.
+    /// [`Surrogate::predict`] for many points, but faster.
     pub fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
         self.predict_seen(&self.seen(points))
     }
@@ -316,8 +322,9 @@ impl Surrogate {
         seen.chunks(LANES).flat_map(expect).collect()
     }
 
-    /// How far each observation lies above what the process predicts from the others, with the same
-    /// hyperparameters (RW equation 5.12, where the trend is estimated from the others, too).
+    /// The difference of each observation from what the process predicts from the other
+    /// observations, with the same hyperparameters (RW equation 5.12, where the trend is estimated
+    /// from the other observations, too).
     fn surprises(&self) -> Vec<f64> {
         let information = dot(&self.ones, &self.ones);
         let of_trend = self.factor.solve_transposed(&self.ones);
@@ -342,7 +349,7 @@ impl Surrogate {
 struct State {
     factor: Cholesky,
     ones: Vec<f64>,
-    /// L^-1 x: how others fared meanwhile; none if that is not known.
+    /// L^-1 x, where x says how other runs fared at the same time; none if that is not known.
     others: Option<Vec<f64>>,
     /// L^-1 y.
     times: Vec<f64>,
@@ -376,7 +383,7 @@ impl State {
         Some(state)
     }
 
-    /// `times` are L^-1 y.
+    /// Estimates trend, slope and variance from `times`, which are L^-1 y.
     fn explain(&self, times: &[f64], noise: f64, data: Data<'_>) -> Explained {
         let ones = &self.ones;
         let information = dot(ones, ones);
@@ -426,7 +433,7 @@ impl State {
     }
 }
 
-/// What a factored covariance makes of times.
+/// The estimates that a factored covariance gives for times.
 #[derive(Debug, Default)]
 struct Explained {
     /// L^-1 (y - trend - slope x).
@@ -442,11 +449,12 @@ struct Explained {
 struct Tried {
     score: f64,
     hyperparameters: Hyperparameters,
-    /// How much of a prior's mean the process stands on.
+    /// How far the process leans on a prior's mean, from 0 to 1.
     lean: f64,
 }
 
-/// These hyperparameters without a prior, or with each [lean](prior::LEANS) on it: one factor.
+/// The log posterior of these hyperparameters without a prior, or with each [lean](prior::LEANS) on
+/// it. All share one factor of the covariance.
 fn scores(
     correlations: Symmetric,
     hyperparameters: &Hyperparameters,

@@ -1,4 +1,4 @@
-//! Spaces, histories and contexts for the tests, of this crate and of those above it.
+//! Spaces, histories and contexts for the tests of this crate and of those above it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,12 +17,13 @@ use crate::surrogate::posterior::Modelled;
 
 pub use io_autotune_model::testing::*;
 
-/// Whether this is the nightly run, in which calibrations are complete.
+/// Returns true in the nightly run, in which calibrations are complete.
 pub fn is_complete() -> bool {
     std::env::var("IO_AUTOTUNE_CALIBRATION").is_ok_and(|value| value == "complete")
 }
 
-/// How many of so many studies a calibration runs: a tenth by day, all of them nightly.
+/// The number of studies that a calibration runs of `complete`: a tenth by day, all of them
+/// nightly.
 pub fn trials(complete: u32) -> u32 {
     if is_complete() {
         complete
@@ -31,8 +32,8 @@ pub fn trials(complete: u32) -> u32 {
     }
 }
 
-/// How much more a share of `trials(complete)` may err than that of all: three standard errors by
-/// day, nothing nightly.
+/// The tolerance to add for a share of `trials(complete)` studies instead of all: three standard
+/// errors by day, nothing nightly.
 pub fn slack(share: f64, complete: u32) -> f64 {
     if is_complete() {
         0.0
@@ -41,7 +42,7 @@ pub fn slack(share: f64, complete: u32) -> f64 {
     }
 }
 
-/// All of these cases nightly; by day every sixth, the first being another for each `number`.
+/// All of these cases nightly. By day every sixth, beginning with another one for each `number`.
 pub fn some_of<T>(cases: impl IntoIterator<Item = T>, number: usize) -> impl Iterator<Item = T> {
     let cases: Vec<T> = cases.into_iter().collect();
     let step = if is_complete() {
@@ -61,7 +62,7 @@ pub fn tested(space: &Space, point: &[u32], times: &[f64], ordinal: i64) -> Test
     tested
 }
 
-/// A history of these entries, after so many exploring runs and runs in all.
+/// A history of these entries, with these numbers of exploring runs and of all runs.
 pub fn history(tested: Vec<Tested>, explored: u64, total: u64) -> History {
     let tally = Tally {
         explored,
@@ -81,7 +82,7 @@ pub fn started(suggestion: &Suggestion) -> Pending {
     }
 }
 
-/// Ends a run: the tally always, the history with what came of it.
+/// Ends a run: updates the tally, and the history by the outcome.
 pub fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
     let ordinal = i64::try_from(history.tally.total).unwrap();
     history.tally += Tally::of(run.phase, run.role);
@@ -106,16 +107,16 @@ pub fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// It counts, with so many seconds.
+    /// The run counts, with this many seconds.
     Elapsed(f64),
-    /// Its time limit cut it short after so many seconds.
+    /// The time limit cut the run short after this many seconds.
     Censored(f64),
-    /// It failed.
+    /// The run failed.
     Failed,
-    /// It does not count.
+    /// The run does not count.
     Ignored,
 }
 
@@ -125,7 +126,7 @@ pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 
-/// Calls a closure with what a method is told, where a site has the usual settings.
+/// Calls a closure with a method's context at a site with the usual settings.
 pub fn with_context<T>(
     space: &Space,
     history: &History,
@@ -138,12 +139,12 @@ pub fn with_context<T>(
     with_design(space, history, pending, &design, closure)
 }
 
-/// The method's design, where a site has the usual settings.
+/// The method's design at a site with the usual settings.
 pub fn design(space: &Space, method: &dyn Method, seed: u64) -> Vec<Point> {
     latin_hypercube(space, method.design_points(space, 15), seed)
 }
 
-/// [`with_context`] where the design is known already.
+/// [`with_context`] with a design that is known already.
 pub fn with_design<T>(
     space: &Space,
     history: &History,

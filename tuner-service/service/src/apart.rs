@@ -1,9 +1,10 @@
-//! What could not be done, set apart so that nothing else waits for it.
+//! Work of the sweeps that has failed, set apart so that nothing else waits for it.
 //!
-//! A sweep looks at many studies, runs and jobs. One of them may be impossible: a row that no release
-//! should have written, a study that takes longer than a statement may. It is tried again after a
-//! while, ever less often, and named by `doctor`, the metrics and the log; the sweep goes on with the
-//! rest. Each replica keeps its own, and a service that begins anew tries all.
+//! A sweep looks at many studies, runs and jobs. The work on one of them may be impossible: a row
+//! that no release should have written, or a study that takes longer than a statement may. It is
+//! tried again after a pause that doubles with each failure, and `doctor`, the metrics and the log
+//! name it; the sweep goes on with the rest. Each replica has its own list, in memory: a service
+//! that is restarted tries everything.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +15,16 @@ use io_autotune_protocol::Check;
 use io_autotune_store::StoreError;
 use tokio::time::Instant;
 
-/// What a sweep does.
+/// A piece of a sweep's work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Work {
-    /// A step that is about nothing in particular.
+    /// A step that is not about one study, job or run.
     Step(&'static str),
     /// The assessment of a study.
     Study(i64),
-    /// Whom a study hears.
+    /// The choice of the studies with which a study shares its runs.
     Sharing(i64),
-    /// What Slurm says of a job.
+    /// The outcome of a job according to Slurm.
     Job { cluster: String, job_id: u32 },
     /// The verdict of a run.
     Run(i64),
@@ -52,7 +53,7 @@ impl fmt::Display for Work {
     }
 }
 
-/// What [`Work`] is about, for the metrics.
+/// The kind of a piece of [`Work`], as a label of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Jobs,
@@ -76,11 +77,12 @@ impl Kind {
 
 /// The pause after the first failure; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
-/// The longest.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
-/// How long what nobody tries again is told: longer than a round takes, and than a usual pause between sweeps.
+/// How long work that is due is still reported if nobody tries it again: longer than a round takes,
+/// and than a usual pause between sweeps.
 const FORGOTTEN: Duration = Duration::from_mins(15);
-/// How many `doctor` names.
+/// The most pieces of work that `doctor` names.
 const NAMED: usize = 5;
 
 #[derive(Clone, Debug)]
@@ -90,7 +92,7 @@ struct Waiting {
     why: String,
 }
 
-/// All that is set apart.
+/// All work that is set apart.
 #[derive(Debug, Default)]
 pub(crate) struct Apart(Mutex<BTreeMap<Work, Waiting>>);
 
@@ -99,7 +101,7 @@ impl Apart {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is to be tried now.
+    /// Returns true if the work may be tried now: it has not failed, or its pause is over.
     pub(crate) fn is_due(&self, work: &Work) -> bool {
         let now = Instant::now();
         self.waiting()
@@ -107,7 +109,8 @@ impl Apart {
             .is_none_or(|waiting| waiting.next <= now)
     }
 
-    /// What is not to be tried now.
+    /// The work whose pause is not over, as `of` identifies it; `of` returns `None` for work of
+    /// another kind.
     fn resting<T>(&self, of: impl Fn(&Work) -> Option<T>) -> Vec<T> {
         let now = Instant::now();
         let waiting = self.waiting();
@@ -136,8 +139,8 @@ impl Apart {
         })
     }
 
-    /// Remembers how some work went. Errs with what is not the work's own: while the database is away
-    /// everything has to wait.
+    /// Records whether some work succeeded. Returns the error if it is not the work's own: while
+    /// the database is away, everything has to wait.
     pub(crate) fn note(&self, work: Work, done: Result<(), StoreError>) -> Result<(), StoreError> {
         match done {
             Ok(()) => {
@@ -147,7 +150,7 @@ impl Apart {
                 Ok(())
             }
             Err(error) if error.is_outage() => Err(error),
-            // Somebody else is at it, and will be done soon.
+            // The row is locked by another transaction, which will end soon.
             Err(error) if !error.is_of_the_data() => {
                 tracing::debug!(%work, %error, "it is busy");
                 Ok(())
@@ -183,13 +186,13 @@ impl Apart {
         );
     }
 
-    /// Whether it has failed before.
+    /// Returns true if the work has failed before.
     pub(crate) fn has_failed(&self, work: &Work) -> bool {
         self.waiting().contains_key(work)
     }
 
-    /// All that is apart, without what nobody has tried again though it was time: another replica has done
-    /// it, or there is nothing to do any more.
+    /// All work that is set apart, without the work that has not been tried again although it was
+    /// due: another replica has done it, or there is nothing left to do.
     fn current(&self) -> std::sync::MutexGuard<'_, BTreeMap<Work, Waiting>> {
         let now = Instant::now();
         let mut waiting = self.waiting();
@@ -197,7 +200,7 @@ impl Apart {
         waiting
     }
 
-    /// How many of each kind are apart.
+    /// The number of pieces of work of each kind that are set apart.
     pub(crate) fn counts(&self) -> [(Kind, i64); Kind::ALL.len()] {
         let waiting = self.current();
         Kind::ALL.map(|kind| {
@@ -206,7 +209,7 @@ impl Apart {
         })
     }
 
-    /// What `doctor` says.
+    /// The check that `doctor` shows.
     pub(crate) fn check(&self) -> Check {
         const NAME: &str = "set apart";
         let waiting = self.current();

@@ -21,7 +21,7 @@ use crate::reload::{Doorway, Reloading};
 use crate::sharing::Sharing;
 use crate::slurm::Cluster;
 
-/// Users' reads are bounded by pages; what takes longer is given up before its asker gives up.
+/// Users' reads are bounded by pages; a longer statement is ended before its client gives up.
 const USERS_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The files that a site changes while the service runs.
@@ -36,7 +36,7 @@ pub(crate) struct SiteFiles {
 pub(crate) struct Assembly {
     /// For nodes and the service's own work.
     pub(crate) store: Store,
-    /// For what users ask: its connections are others, and its statements end earlier.
+    /// For users' requests: it has connections of its own, and its statements end earlier.
     pub(crate) users_store: Store,
     pub(crate) nodes: Service,
     pub(crate) users: Service,
@@ -125,7 +125,8 @@ impl Assembly {
         })
     }
 
-    /// What sweeps: a reconciliation for each cluster. The first also sweeps what is of no cluster.
+    /// A reconciliation for each cluster. The first one's sweeps also do the work that concerns no
+    /// single cluster.
     pub(crate) fn reconciliations(&self, reconciled: &Reconciled) -> Vec<Reconciliation> {
         let clusters = self.nodes.clusters.iter().enumerate();
         clusters
@@ -145,8 +146,8 @@ impl Assembly {
             .collect()
     }
 
-    /// What follows the site's files, with the routers of the nodes' and the users' door and what
-    /// reconciliation goes by, as they are replaced.
+    /// The reloading of the site's files, with the routers of the nodes' and the users' door and
+    /// the configuration of reconciliation, each as a channel of its latest value.
     pub(crate) fn reloading(self) -> (Reloading, Routers, watch::Receiver<Reconciled>) {
         let metrics = Arc::clone(&self.nodes.metrics);
         let (nodes_doorway, nodes) = Doorway::new(self.nodes);
@@ -165,7 +166,7 @@ impl Assembly {
     }
 }
 
-/// What answers at each door now.
+/// The routers that answer at each door now.
 pub(crate) struct Routers {
     pub(crate) nodes: watch::Receiver<axum::Router>,
     pub(crate) users: watch::Receiver<axum::Router>,

@@ -22,7 +22,8 @@ use crate::apart::{Apart, Work};
 use crate::decide::{heard_by, of_history, restricted_to_own, sources_of, standing_of};
 use crate::surrogates::SurrogateCaches;
 
-/// Assesses studies whose verdicts are older than evidence. One that cannot be assessed is set apart.
+/// Assesses studies whose verdicts are newer than their evidence. A study whose assessment fails is
+/// set apart.
 pub(crate) async fn overdue(
     store: &Store,
     reckoning: Reckoning<'_>,
@@ -56,7 +57,7 @@ pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreE
     Ok(())
 }
 
-/// What a study is assessed by beside its runs.
+/// The settings and the surrogates by which studies are assessed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reckoning<'a> {
     /// How studies run.
@@ -302,7 +303,7 @@ fn assessment(
     let outlook = Outlook::of(Some(&gain), shared.as_ref().map(|shared| &shared.gain));
     let overview = overview_of(state, outlook, reckoning);
     let restricted = restricted_to_own(state);
-    // What is asked below is asked of its own runs alone, which are fitted once.
+    // Every question below is about the study's own runs, which are fitted once.
     let surrogates = match overview.standing.with_others {
         true => Arc::<SurrogateCache>::default(),
         false => reckoning.surrogates.of(state.epoch_id),
@@ -339,8 +340,8 @@ fn assessment(
     }
 }
 
-/// What a study's runs show together with those of the studies that it hears. `earlier` is what was
-/// said of it last.
+/// The gain that a study's runs show together with those of the studies that share with it.
+/// `earlier` is the last claim of it.
 async fn shared(
     assessing: &mut Assessing,
     state: &StudyState,
@@ -362,7 +363,7 @@ async fn shared(
     let kept = assessing.evidence_of(&studies, &state.objective).await?;
     let all = (0..).zip(kept.values());
     let all = all.fold(SharedEvidence::new(number), |all, (member, epochs)| {
-        // Of an epoch from before 0.3 the draws are not known: it says nothing.
+        // The draws of an epoch from before 0.3 are not known: it is left out.
         let read = |one: &Option<Value>| Evidence::deserialize(one.as_ref()?).ok();
         let epochs = epochs.iter().map(|one| read(one).unwrap_or_default());
         all.with(member, epochs.collect())

@@ -1,4 +1,4 @@
-//! What a run gets: the engine's decision, and how it is delivered.
+//! The decision on a run: the engine's choice of its parametrization, and how that is delivered.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -40,24 +40,24 @@ impl Snapshot {
 pub(crate) struct Occasion<'a> {
     pub(crate) request: &'a Request,
     pub(crate) restart_count: u32,
-    /// The job's time limit in seconds, if Slurm tells the prolog.
+    /// The job's time limit in seconds, if Slurm passes it to the prolog.
     pub(crate) start_limit: Option<u64>,
     /// The job's time limit, if squeue listed it.
     pub(crate) listed_limit: Option<TimeLimit>,
     pub(crate) accelerator: &'a Accelerator,
-    /// What decided on the accelerator, if the default one cannot matter.
+    /// The choice of the accelerator, if the default one cannot matter.
     pub(crate) choice: Option<&'a Choice>,
     pub(crate) settings: &'a Settings,
     /// Fitted surrogates. They save time and change no decision.
     pub(crate) surrogates: Option<&'a SurrogateCaches>,
-    /// Set if the study was busy: nothing may be explored, because exploring is serialised. Starts
+    /// Set if the study was busy: the run may not explore then, as exploring is serialised. Starts
     /// with the same state share the recommendation.
     pub(crate) busy: Option<&'a OnceLock<Option<Recommendation>>>,
-    /// From 0 to 1: it decides whether a settled run is a control run.
+    /// A number from 0 to 1 that decides whether a settled run is a control run.
     pub(crate) draw: f64,
 }
 
-/// What steers the run of a start.
+/// The steering of a start's run: that of its study, its request and its job.
 fn steering(occasion: &Occasion<'_>, state: &StudyState) -> Steering {
     let request = occasion.request;
     Steering {
@@ -74,7 +74,7 @@ fn steering(occasion: &Occasion<'_>, state: &StudyState) -> Steering {
     }
 }
 
-/// What steers any run of a study.
+/// The steering that applies to every run of a study.
 pub(crate) fn ordered(state: &StudyState) -> Steering {
     Steering {
         pin: state.pin.clone(),
@@ -91,20 +91,21 @@ pub(crate) fn ordered(state: &StudyState) -> Steering {
 pub(crate) struct Inputs<'a> {
     pub(crate) space: &'a Space,
     pub(crate) history: &'a History,
-    /// Those of the studies that it hears.
+    /// The histories of the studies that share their runs with it.
     pub(crate) others: &'a [&'a History],
-    /// What other studies of the accelerator have learnt.
+    /// The sources of a prior: other studies of the accelerator.
     pub(crate) sources: &'a [Arc<SharedSource>],
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
-    /// None in decisions from before control runs were drawn.
+    /// `None` in decisions from before control runs were drawn.
     pub(crate) draw: Option<f64>,
-    /// A gain or a loss of the epoch's choice was claimed.
+    /// The outlook: whether a gain or a loss of the epoch's choice was claimed.
     pub(crate) outlook: Outlook,
-    /// What the epoch took from its parent or another study, the best first.
+    /// The parametrizations that the epoch took from its parent or from another study, the best
+    /// first.
     pub(crate) inherited: &'a [Parametrization],
-    /// It is another study's.
+    /// True if these are from another study.
     pub(crate) is_warm_started: bool,
     pub(crate) steering: &'a Steering,
     /// The recommendation: a function of the other inputs, computed on demand.
@@ -112,7 +113,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) surrogates: &'a SurrogateCache,
 }
 
-/// What a run gets: a pure function of the inputs.
+/// The decision on a run: a pure function of the inputs.
 pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
     let Inputs {
         space,
@@ -132,7 +133,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
     } = *inputs;
     let known = heard(history, others.iter().copied(), &space.default());
     let restrict = |history| RestrictedSpace::new(space, history, inherited, &steering.ineffective);
-    // Without others it is the same.
+    // Without others the two are the same.
     let own = known.hearing.map(|_| restrict(Cow::Borrowed(history)));
     let restricted = restrict(known.history);
     let own = own.as_ref().unwrap_or(&restricted).history();
@@ -177,7 +178,7 @@ pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
     state.effects.ineffective().map(|(one, _)| one).collect()
 }
 
-/// Where a study stands; `own` are its own runs among those of its history.
+/// The standing of a study; `own` has its own runs among those of its history.
 pub(crate) fn standing_of(epoch: &Epoch<'_>, history: &History, own: &History) -> Standing {
     let steering = Steering::default();
     let situation = epoch.situation(history, &[], &steering);
@@ -185,17 +186,17 @@ pub(crate) fn standing_of(epoch: &Epoch<'_>, history: &History, own: &History) -
     situation.with_mixture(mixture, own).standing()
 }
 
-/// A study's space, with what it has heard of all whom it hears.
+/// A study's space, restricted by the history that it shares with others.
 pub(crate) fn restricted(state: &StudyState) -> RestrictedSpace<'_> {
     of_history(state, heard_by(state).history)
 }
 
-/// Likewise, with its own runs alone.
+/// The same, restricted by its own runs alone.
 pub(crate) fn restricted_to_own(state: &StudyState) -> RestrictedSpace<'_> {
     of_history(state, Cow::Borrowed(&state.history))
 }
 
-/// Likewise, with this history.
+/// The same, restricted by this history.
 pub(crate) fn of_history<'a>(
     state: &'a StudyState,
     history: Cow<'a, History>,
@@ -248,7 +249,8 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let delivery = match rendered {
         Ok(delivery) if suggestion.role != Role::Observe => delivery,
         Ok(_) => occasion.accelerator.render_nothing(),
-        // Only without the lock can the epoch's space be one that the catalogue has left.
+        // Only without the lock can the epoch's space be one that the catalogue does not have any
+        // more.
         Err(_) => {
             steering.undeliverable = true;
             suggestion = chosen(&steering).suggestion;
@@ -284,7 +286,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     }
 }
 
-/// Which judgements of which epochs a decision had besides the study's own.
+/// An epoch of another study whose judgements a decision used, up to the given number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Other {
     pub(crate) epoch_id: i64,
@@ -305,7 +307,8 @@ fn with_others(
     suggestion
 }
 
-/// What other studies have learnt, as far as it is asked for and can be read, and whose it is.
+/// The sources of a prior that can be read, and the epochs that they are from; none unless the
+/// settings ask for a prior.
 pub(crate) fn sources_of(
     state: &StudyState,
     settings: &Settings,
@@ -336,7 +339,7 @@ fn others_of(state: &StudyState) -> Vec<Other> {
     others.collect()
 }
 
-/// A reason for a person. Its numbers are the objective's, of which it knows nothing.
+/// A reason as text for a person. Its numbers are the objective's, which the reason does not name.
 pub(crate) fn in_words(reason: &Reason, objective: &Objective) -> String {
     match objective {
         Objective::Elapsed => reason.to_string(),
@@ -832,7 +835,7 @@ mod tests {
                 })
             })
             .into();
-        // What cannot be read is left out, and not kept.
+        // A source that cannot be read is left out, and not stored.
         state.sources.push(Arc::new(io_autotune_store::Learnt {
             epoch_id: 11,
             judged: 1,
@@ -860,7 +863,8 @@ mod tests {
         assert!(alone.reason.starts_with("design point"), "{}", alone.reason);
     }
 
-    /// A study that hears others: each ran the default and the two other points so often.
+    /// A study that shares with others, each of which has run the default and the two other points
+    /// the given numbers of times.
     fn hearing(others: &[(u64, u64)]) -> StudyState {
         let mut state = state(None);
         state.share = Some("group ocean".to_owned());

@@ -1,10 +1,10 @@
-//! The two doors, and who may come in by which before their first byte.
+//! The two doors, and the connections that each admits before their first byte.
 
 use std::net::IpAddr;
 
 use crate::peers::{Most, Peer};
 
-/// Who a listener is for.
+/// One of the service's two doors, by its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     /// Root of the cluster's nodes.
@@ -22,9 +22,9 @@ impl Door {
         }
     }
 
-    /// `of_a_host` is for users' hosts. At nodes' door only root holds connections, and thousands of
-    /// nodes may be one host, by address translation or as one IPv6 network: unless `any_port` may
-    /// come in, theirs are not counted.
+    /// The most connections at this door. `of_a_host` applies to users' hosts. At the nodes' door
+    /// only root holds connections, and thousands of nodes may appear as one host, by address
+    /// translation or as one IPv6 network: unless `any_port` may connect, theirs are not counted.
     pub(crate) fn most(self, of_a_host: usize, any_port: bool) -> Most {
         let of_a_host = match self {
             Self::Nodes if any_port => of_a_host.max(NODES_OF_A_HOST),
@@ -45,9 +45,9 @@ impl Door {
         }
     }
 
-    /// Connections too many that are closed without a pause. They wait in one queue with those that
-    /// are admitted, and those whose client has gone wait too: a full one is emptied in a second, at
-    /// nodes' door, where a prolog has 2 s, in half of one.
+    /// The number of excess connections that are closed without a pause. They wait in one queue
+    /// with those that are admitted, as do those whose client has gone: a full queue is emptied in
+    /// a second, and at the nodes' door, where a prolog has 2 s, in half a second.
     pub(crate) fn closed_at_once(self) -> u32 {
         match self {
             Self::Nodes => 64,
@@ -55,7 +55,7 @@ impl Door {
         }
     }
 
-    /// Whether a connection may come in at all, before its first byte.
+    /// Returns true if a connection is admitted, before its first byte.
     pub(crate) fn admits(self, came: &Came, any_port: bool) -> bool {
         match (self, came.peer) {
             (Self::Users, _) => true,
@@ -69,7 +69,7 @@ impl Door {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
     pub(crate) peer: Peer,
-    /// `None`: this host.
+    /// The address of the client; `None` if it is on this host.
     pub(crate) address: Option<IpAddr>,
     /// From root, or from a port that only root of a host can bind.
     pub(crate) is_privileged: bool,

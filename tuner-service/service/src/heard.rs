@@ -1,36 +1,37 @@
-//! What a study knows together with the studies that it hears.
+//! The history of a study together with those of the studies that share with it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use io_autotune_engine::{History, Member, Members, Parametrization};
 
-/// The study itself, among its users; the others are numbered on in their order.
+/// The study itself, among the members; the others have the numbers from 1 in their order.
 const OWN: Member = 0;
 
-/// What is known for a study's next run.
+/// The evidence for a study's next run.
 #[derive(Debug)]
 pub(crate) struct Heard<'a> {
-    /// With others' runs as far as they are believed, in the seconds of its own.
+    /// The study's own history, with others' runs if they are used, scaled to its own seconds.
     pub(crate) history: Cow<'a, History>,
-    /// Why others' runs are in it or not; `None`: there are no others.
+    /// Why others' runs are used or not; `None` if there are no others.
     pub(crate) hearing: Option<Hearing>,
 }
 
-/// Whether others' runs decide.
+/// The use of others' runs in a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hearing {
-    /// Theirs and its own.
+    /// Others' runs decide together with its own.
     Together { users: usize },
     /// Too few users have a counted run.
     Few { users: usize },
-    /// Its own runs of the default are too few.
+    /// The study has too few runs of the default.
     Unmeasured,
-    /// Tuning serves it otherwise than the others.
+    /// The study's runs respond differently from the others'.
     Differs,
 }
 
-/// A function of the histories: a replay has the same.
+/// The evidence for a study's next run, of its own history and the others'. A function of the
+/// histories alone: a replay has the same result.
 pub(crate) fn heard<'a>(
     own: &'a History,
     others: impl IntoIterator<Item = &'a History>,

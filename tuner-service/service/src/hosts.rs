@@ -1,5 +1,5 @@
-//! What nodes said of themselves when they last started a run, for `doctor`. It is this replica's
-//! memory: nothing is decided by it.
+//! The reports of nodes about themselves, each as of its last start of a run, for `doctor`. They
+//! are in this replica's memory and decide nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -8,19 +8,20 @@ use io_autotune_model::text::listed;
 use io_autotune_protocol::{Check, NodeState, PluginOnNodes};
 use jiff::Timestamp;
 
-/// Nodes that are remembered; what more there are is not.
+/// The most nodes that are remembered; further ones are dropped.
 const MOST: usize = 20_000;
 
-/// Bytes of what a node says; more is not remembered.
+/// The most bytes of a node's report; a longer one is dropped.
 const LONGEST: usize = 4096;
 
-/// What is older says nothing of now.
+/// Seconds after which a report says nothing about the present.
 const LASTING_SECONDS: i64 = 24 * 3600;
 
-/// Nodes of a kind that are named.
+/// The most nodes of a kind that are named.
 const NAMED: usize = 5;
 
-/// Credentials live for minutes, and reports are ordered by time: more than a request's way.
+/// Seconds by which clocks may differ: credentials are valid for minutes and reports are ordered by
+/// time, so this is more than a request takes on its way.
 const CLOCK_SKEW_SECONDS: i64 = 5;
 
 /// A timer delivers once a minute; an older report is stuck.
@@ -249,7 +250,7 @@ mod tests {
         let states = hosts.checks(at(1000)).into_iter().map(|check| check.state);
         assert_eq!(states.collect::<Vec<_>>(), [CheckState::Ok; 4]);
         assert_eq!(hosts.plugins(at(1000))[0].nodes, ["n1", "n2"]);
-        // What was said long ago says nothing.
+        // An old report says nothing.
         assert!(hosts.plugins(at(1001 + LASTING_SECONDS)).is_empty());
     }
 

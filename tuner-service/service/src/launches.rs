@@ -1,4 +1,5 @@
-//! One answer for all nodes of a launch: each node of a large job has a prolog that asks the same.
+//! One answer for all nodes of a launch: each node of a large job has a prolog that sends the same
+//! request.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -24,7 +25,7 @@ pub(crate) struct Launches<A> {
 #[derive(Debug)]
 struct Launch<A> {
     asked_at: Instant,
-    /// `None`: there was no answer.
+    /// `None`: the request failed.
     answer: Arc<OnceCell<Option<A>>>,
 }
 

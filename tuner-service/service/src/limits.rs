@@ -1,5 +1,5 @@
-//! Jobs' time limits. Slurm 22.05 tells the prolog none, so the last answer of squeue is kept. It
-//! is a hint: the limit that a decision used is stored with the decision.
+//! Jobs' time limits. Slurm 22.05 does not pass the limit to the prolog, so the last answer of
+//! squeue is kept. It is a hint: the limit that a decision used is stored with the decision.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

@@ -1,5 +1,5 @@
-//! What Prometheus reads: requests and starts as they are counted here, studies and what waits as
-//! the database has them. No label names a user, an application or a job.
+//! The metrics that Prometheus reads: requests and starts as they are counted here, and studies and
+//! waiting runs as the database has them. No label names a user, an application or a job.
 
 mod format;
 
@@ -32,13 +32,14 @@ use tokio::time::{Instant, timeout_at};
 use self::format::Format;
 use crate::apart::Apart;
 
-/// Whoever watches the service is told within this time how its database is, also if that is silent.
+/// The monitoring gets an answer about the database within this time, also if the database does not
+/// answer.
 pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
-/// However many read it, the text is made once in this time.
+/// The text is made at most once in this time, however many read it.
 const TEXT_AGE: Duration = Duration::from_secs(1);
 
-/// The database counts its studies once in this time.
+/// The database counts its studies at most once in this time.
 const OVERVIEW_AGE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -67,7 +68,7 @@ struct Started {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Judged {
     state: &'static str,
-    /// Why it does not count; empty if it does.
+    /// Why the run does not count; empty if it does.
     because: &'static str,
 }
 
@@ -82,7 +83,7 @@ struct Found {
     kind: String,
 }
 
-/// The counts since the service began, and what the database said last.
+/// The counts since the service began, and the last numbers from the database.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -106,7 +107,7 @@ pub(crate) struct Metrics {
 struct Last {
     text: Option<(Instant, String)>,
     overview: Option<Instant>,
-    /// The database counts, longer than whoever asked could wait.
+    /// The counting in the database that has taken longer than its asker could wait.
     counting: Option<JoinHandle<Result<Overview, StoreError>>>,
 }
 
@@ -221,7 +222,7 @@ impl Metrics {
         self.started.get_or_create(&labels).inc();
     }
 
-    /// Counts a verdict that a run got, its first or another one.
+    /// Counts a verdict on a run, its first one or a revised one.
     pub(crate) fn count_verdict(&self, verdict: &Verdict) {
         let labels = Judged {
             state: verdict.state(),
@@ -239,7 +240,7 @@ impl Metrics {
 
     async fn text(&self, store: &Store, apart: &Apart) -> String {
         let deadline = Instant::now() + ANSWERED_WITHIN;
-        // Whoever else asks waits for the same answer, which is there by the first one's deadline.
+        // All other readers wait for the same answer, which is there by the first one's deadline.
         let mut last = self.last.lock().await;
         if let Some((at, text)) = &last.text
             && at.elapsed() < TEXT_AGE
@@ -255,8 +256,8 @@ impl Metrics {
         text
     }
 
-    /// Has the database count its studies, and shows what it says until the deadline. Later it is shown
-    /// by the next text; until then the numbers of before stay.
+    /// Lets the database count its studies, and shows its answer if it comes before the deadline. A
+    /// later answer is shown by the next text; until then the previous numbers stay.
     async fn count(&self, last: &mut Last, store: &Store, deadline: Instant) {
         let counting = last.counting.get_or_insert_with(|| {
             let store = store.clone();
@@ -294,13 +295,13 @@ impl Metrics {
         }
     }
 
-    /// Asks the database whether it can be worked with.
+    /// Asks the database whether it can serve requests.
     async fn ask(&self, store: &Store, deadline: Instant) {
         let ready = store.ready_by(deadline).await;
         if let Err(error) = &ready {
             tracing::warn!(error = error.with_remedy(), "the service is not ready");
         }
-        // Users keep their own connections busy: that says nothing of the database.
+        // Users may occupy all their connections: that says nothing about the database.
         if matches!(ready, Err(StoreError::Busy { .. })) {
             return;
         }
@@ -331,7 +332,7 @@ pub(crate) async fn counted(
     next: Next,
 ) -> Response {
     let path = request.extensions().get::<MatchedPath>();
-    // Whatever else is asked for is one endpoint: its names are a stranger's.
+    // All other paths are one endpoint: their names come from unknown senders.
     let endpoint = path.map_or("other", MatchedPath::as_str).to_owned();
     let began = Instant::now();
     let answer = next.run(request).await;
@@ -359,7 +360,7 @@ fn outcome(status: StatusCode) -> &'static str {
     }
 }
 
-/// What Prometheus asks for, `/metrics`, in the format that the request accepts.
+/// The endpoint `/metrics` of Prometheus, in the format that the request accepts.
 pub(crate) fn router(metrics: Arc<Metrics>, store: Store, apart: Arc<Apart>) -> Router {
     type Parts = (Arc<Metrics>, Store, Arc<Apart>);
     let text = |State((metrics, store, apart)): State<Parts>, headers: HeaderMap| async move {

@@ -1,5 +1,5 @@
-//! Which accelerator a job gets that names none: the site's default, unless that cannot matter to it
-//! and another of the site's can.
+//! The accelerator of a job that names none: the site's default, unless that cannot matter to the
+//! job and another of the site's can.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ fn candidate(accelerator: &Arc<Accelerator>) -> Candidate {
     }
 }
 
-/// Whether the tuner chooses the accelerator: of others it applies none, or the user has named one.
+/// Returns true if the tuner may choose the accelerator of a job: the request names none, and the
+/// job is to be tuned.
 pub(crate) fn leaves_it_open(request: &Request) -> bool {
     request.accelerator.is_none()
         && request.mode == Mode::Tune
@@ -37,8 +38,8 @@ pub(crate) fn leaves_it_open(request: &Request) -> bool {
         && request.app.is_some()
 }
 
-/// The choice that a study of the default accelerator leaves: none before its baseline is over,
-/// while that accelerator can matter, or if somebody steers the study.
+/// The choice that a study of the default accelerator leaves; none before its baseline is over,
+/// while that accelerator can matter, or if the study is steered.
 pub(crate) fn choice(
     state: &StudyState,
     default: &str,
@@ -66,8 +67,9 @@ pub(crate) fn choice(
     })
 }
 
-/// The runs of the default once the baseline is over and nothing in so many runs has read what the
-/// accelerator gives. Where I/O is little, no accelerator can matter, and there is nothing to choose.
+/// The runs of the default and their number, if the baseline is over and none of that many runs has
+/// read what the accelerator provides. Where there is little I/O, no accelerator can matter, and
+/// there is nothing to choose.
 fn unread_baseline<'a>(
     epoch: &Epoch<'_>,
     space: &Space,
@@ -85,7 +87,7 @@ fn unread_baseline<'a>(
     }
 }
 
-/// What becomes of jobs that name no accelerator, in a study of the default one.
+/// The outlook for jobs that name no accelerator, in a study of the default one.
 pub(crate) fn outlook(choice: &Choice, settings: &Settings) -> Chosen {
     chosen(choice, &settings.stop)
 }
@@ -98,7 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// A study's runs of the default: so many of 2 s each, of which so many read their file.
+    /// The number of runs of an unread baseline, `None` if it is not one. The default has `runs`
+    /// runs of 2 s each, of which `read` have read their file.
     fn unread(runs: usize, read: usize, calls: f64) -> Option<u64> {
         let space: Space = serde_json::from_value(serde_json::json!([
             { "name": "size", "kind": "integer", "min": 1, "max": 8, "default": 1 }

@@ -1,4 +1,5 @@
-//! The command line, and what is done once and not served: printing, checking, migrating, mapping.
+//! The command line, and the actions that end without serving: printing, checking, migrating,
+//! mapping.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,7 +58,8 @@ pub(crate) struct Arguments {
     migrate: Option<String>,
 }
 
-/// Reads the command line and does what it says: serves until told to stop, or does one thing and ends.
+/// Reads the command line and carries it out: serves until a signal stops it, or does one thing and
+/// ends.
 #[must_use]
 pub fn run() -> ExitCode {
     console::survive_file_size_limit();
@@ -71,7 +73,7 @@ pub fn run() -> ExitCode {
     if arguments.print_config {
         return print_config(&arguments, &matches);
     }
-    // Who checks reads the answer at a terminal: text, and no log.
+    // The reader of a check sits at a terminal: text, and no log.
     if !arguments.check {
         log_as_json();
     }
@@ -114,8 +116,8 @@ fn print_config(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
     }
 }
 
-/// Reads the site's other files; says which of those that may be meant it does not read. Errs with
-/// everything that is wrong in all of them, one thing a line.
+/// Reads the site's other files, and warns about those that it does not read although they may be
+/// meant. Returns an error with everything that is wrong in all of them, one mistake a line.
 fn check(config: &Config) -> Result<(), StartupError> {
     let rules = LiveRules::open(config.applications.rules.as_deref());
     let mut problems: Vec<String> = rules
@@ -165,11 +167,11 @@ fn print_openapi() -> ExitCode {
     }
 }
 
-/// The share of the processors that what users ask may keep busy, and one at least: a prolog finds
-/// another that is free.
+/// Users' requests may occupy one processor in this many, and at least one: a prolog finds another
+/// that is free.
 const USERS_SHARE: usize = 4;
 
-/// Does what the command line says. The nodes' door and the service's own work have one runtime, the
+/// Carries out the command line. The nodes' door and the service's own work have one runtime, the
 /// users' door another.
 fn carry_out(arguments: &Arguments) -> Result<(), StartupError> {
     let nodes = tokio::runtime::Builder::new_multi_thread()

@@ -1,7 +1,7 @@
-//! What one user may ask of the service: so many requests at once, so many a second, so many bytes.
-//! The same for a host, by what its users ask over TCP without a credential.
+//! Quotas: the most requests at once, requests a second and bytes a second of one user. A host has
+//! the same quota for its users' requests over TCP without a credential.
 //!
-//! Root of nodes and collectors have no quota: Slurm bounds the jobs that they speak for.
+//! Root of nodes and collectors have no quota: Slurm bounds the jobs for which they act.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use crate::peers::Peer;
 /// Longest wait for one's own other requests.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Users to remember before those are forgotten who have their whole quota.
+/// The number of users above which those are forgotten who have their whole quota.
 const REMEMBERED: usize = 1024;
 
 /// `[users]` of service.toml: the quota of each user.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct QuotaConfig {
-    /// Requests that are worked on at once; more wait.
+    /// The most requests of a user that are worked on at once; further ones wait.
     in_flight: usize,
     /// Requests a second in the long run. Steering counts as [`Cost::Steering`] does.
     requests_per_second: f64,
@@ -33,11 +33,11 @@ pub(crate) struct QuotaConfig {
     bytes_per_second: f64,
     /// Bytes at once after a rest.
     bytes_burst: f64,
-    /// Studies; jobs that would begin another run with the default.
+    /// The most studies; jobs that would begin another one run with the default.
     pub(crate) studies: u32,
-    /// Orders in force.
+    /// The most orders in force.
     orders: u64,
-    /// Changes in a day: each is a line of the audit.
+    /// The most changes in a day: each is a line of the audit.
     changes_per_day: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for QuotaConfig {
 }
 
 impl QuotaConfig {
-    /// Errs, in words, when nobody could ever ask.
+    /// Returns an error, as text, if no request could ever be admitted.
     pub(crate) fn validate(&self) -> Result<(), String> {
         let steering = Cost::Steering.requests();
         for (name, value, least) in [
@@ -122,7 +122,7 @@ impl Bucket {
         self.at = now;
     }
 
-    /// Until `wanted` are there.
+    /// The time until the bucket holds `wanted`; `None` if it does already.
     fn wait(&self, wanted: f64, rate: f64) -> Option<Duration> {
         let lack = wanted - self.level;
         // A debt of a burst at the lowest rate is a few days.
@@ -137,11 +137,11 @@ struct User {
     places: Arc<Semaphore>,
 }
 
-/// When to ask again.
+/// The time after which to ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AskAgain(pub(crate) Duration);
 
-/// A request's place among its user's, and a list's among all lists.
+/// A request's place among its user's requests, and a list's place among all lists.
 #[derive(Debug)]
 pub(crate) struct Place(#[expect(dead_code, reason = "held")] [Option<OwnedSemaphorePermit>; 2]);
 
@@ -149,8 +149,8 @@ pub(crate) struct Place(#[expect(dead_code, reason = "held")] [Option<OwnedSemap
 pub(crate) struct Quotas {
     config: QuotaConfig,
     users: Mutex<HashMap<Peer, User>>,
-    /// Lists are made one at a time: together they would keep a processor from prologs for longer
-    /// than one does.
+    /// Lists are made one at a time: several at once would keep a processor from prologs for
+    /// longer.
     lists: Arc<Semaphore>,
 }
 
@@ -173,7 +173,7 @@ impl Quotas {
         self.config.changes_per_day
     }
 
-    /// A place for a user's request, until it is dropped. Errs when the quota is used up.
+    /// A place for a user's request, until it is dropped. Returns an error if the quota is used up.
     pub(crate) async fn admit(&self, of: Peer, cost: Cost) -> Result<Place, AskAgain> {
         let places = self.take(of, cost)?;
         let both = async {
@@ -188,8 +188,8 @@ impl Quotas {
         place.map_err(|_| AskAgain(PATIENCE))
     }
 
-    /// Errs when a user's quota is used up. Takes nothing of it: this is asked before anybody knows
-    /// whose the request is, of the user whose connection it came by.
+    /// Returns an error if a user's quota is used up, and takes nothing from it: this is asked
+    /// before the request's sender is known, about the user whose connection it came by.
     pub(crate) fn look(&self, of: Peer) -> Result<(), AskAgain> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(user) = users.get_mut(&of) else {
@@ -202,7 +202,7 @@ impl Quotas {
         }
     }
 
-    /// Counts a request that nobody has signed, of whoever it came from.
+    /// Counts an unsigned request against the quota of its user or host.
     pub(crate) fn count(&self, of: Peer) -> Result<(), AskAgain> {
         self.take(of, Cost::Reading).map(drop)
     }
@@ -226,8 +226,8 @@ impl Quotas {
         Ok(Arc::clone(&user.places))
     }
 
-    /// Counts what a request and its answer have moved. They may exceed the quota; the next request
-    /// waits for that.
+    /// Counts the bytes of a request and its answer. They may exceed the quota; the next request
+    /// then has to wait.
     #[expect(clippy::cast_precision_loss, reason = "no answer is that long")]
     pub(crate) fn charge(&self, of: Peer, bytes: usize) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
@@ -251,7 +251,8 @@ impl User {
             .max(self.bytes.wait(0.0, config.bytes_per_second))
     }
 
-    /// Nothing is lost if this user is forgotten.
+    /// Returns true if the user has the whole quota, so that nothing is lost by forgetting the
+    /// user.
     fn is_rested(&mut self, config: &QuotaConfig, now: Instant) -> bool {
         self.fill(config, now);
         self.requests.level >= config.burst

@@ -36,7 +36,7 @@ pub(crate) struct ReconcileConfig {
     /// How long a run that ended well waits for reports: longer than a node's timer needs for a
     /// launch without an epilog. A later report still revises the verdict.
     report_patience_seconds: u64,
-    /// When an ended run frees its exploring place, or a run that nobody knows is given up.
+    /// When an ended run frees its exploring place, or a run of which no source knows is given up.
     release_patience_seconds: u64,
     /// When a run without a report is given up if no source can be queried.
     lost_after_seconds: u64,
@@ -70,7 +70,7 @@ impl ReconcileConfig {
         Duration::from_secs_f64(self.poll_seconds.clamp(0.1, 3600.0))
     }
 
-    /// How often to look at what nothing tells.
+    /// How often to look for runs without a report, and at everything else that is not reported.
     pub(crate) fn sweep(&self) -> Duration {
         Duration::from_secs_f64(self.sweep_seconds.clamp(0.1, 86400.0))
     }
@@ -81,7 +81,7 @@ impl ReconcileConfig {
     }
 }
 
-/// A round that takes longer waits for a server that is gone without a word.
+/// A round that takes longer waits for a server that is gone without closing its connections.
 const LONGEST_ROUND: Duration = Duration::from_mins(30);
 
 /// Runs per round. The rest waits for the next.
@@ -101,8 +101,8 @@ const NONCES_KEPT: Duration = Duration::from_mins(15);
 /// Concurrent batches: commits share a flush, but starts need connections too.
 const BATCHES_AT_ONCE: usize = 4;
 
-/// The reconciliation of one cluster: its runs, and in its sweeps also what else has to be looked at now
-/// and then. Each cluster has its own, so that one whose Slurm is slow holds up no other.
+/// The reconciliation of one cluster: of its runs, and in its sweeps also the work that is done now
+/// and then. Each cluster has its own, so that a slow Slurm delays no other cluster.
 pub(crate) struct Reconciliation {
     reconciler: Arc<Reconciler>,
     retention: Retention,
@@ -110,7 +110,7 @@ pub(crate) struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// `cleans`: it also sweeps what is of no cluster.
+    /// `cleans`: it also does the work of the sweeps that concerns no single cluster.
     pub(crate) fn new(
         store: Store,
         cluster: Arc<Cluster>,
@@ -141,7 +141,7 @@ impl Reconciliation {
         }
     }
 
-    /// The same by another configuration.
+    /// The same with another configuration.
     pub(crate) fn by(&self, reconciled: Reconciled) -> Self {
         let Reconciler {
             store,
@@ -163,7 +163,7 @@ impl Reconciliation {
         )
     }
 
-    /// One round; `sweeping`: with what a sweep looks at. Logs what fails.
+    /// One round; if `sweeping`, with the work of a sweep. Logs failures.
     pub(crate) async fn round(&mut self, sweeping: bool) {
         let cluster = &self.reconciler.cluster.sources.cluster;
         match timeout(LONGEST_ROUND, self.reconciler.round(sweeping)).await {
@@ -190,7 +190,7 @@ impl Reconciliation {
         }
     }
 
-    /// A round again and again until told to stop, each by the configuration of then.
+    /// Repeats the round until it is stopped, each time with the configuration of that time.
     pub(crate) async fn go_on(
         mut self,
         mut reconciled: watch::Receiver<Reconciled>,
@@ -215,7 +215,7 @@ impl Reconciliation {
     }
 }
 
-/// What reconciliation goes by; a reload changes it.
+/// The configuration of reconciliation, which a reload replaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Reconciled {
     pub(crate) settings: Settings,
@@ -270,7 +270,8 @@ impl Reconciler {
 
     /// Judges runs, those of an epoch together, and some epochs beside each other.
     async fn judge_all(self: &Arc<Self>, awaited: impl Iterator<Item = (AwaitedRun, Asked)>) {
-        // What has failed is tried by itself: it may end badly for all that is judged with it.
+        // Work that has failed before is tried by itself: it may fail again for all that is judged
+        // with it.
         let (failed, others): (Vec<_>, Vec<_>) =
             awaited.partition(|(run, _)| self.apart.has_failed(&Work::Run(run.run_id)));
         let failed = failed.into_iter().map(|run| vec![run]);
@@ -299,7 +300,7 @@ impl Reconciler {
         }
     }
 
-    /// What is of no cluster, each step by itself.
+    /// The work of a sweep that concerns no single cluster, each step by itself.
     async fn clean(&self) -> Result<(), StoreError> {
         let Self {
             store,
@@ -361,7 +362,7 @@ impl Reconciler {
         Ok(awaited.runs)
     }
 
-    /// Slurm forgets jobs: that it listed one is kept, for the day when it can tell no end.
+    /// Slurm forgets jobs: it is stored that it listed one, for when it has no outcome of it.
     async fn remember_listed(
         &self,
         runs: &[AwaitedRun],
@@ -379,7 +380,7 @@ impl Reconciler {
     }
 
     /// Queries the sources in order about launches whose end is unknown, and stores the outcomes.
-    /// Each is asked only what the earlier ones left open.
+    /// Each is asked only about launches that the earlier ones left open.
     async fn inquire(&self, runs: &[AwaitedRun]) -> Result<Inquiry, StoreError> {
         let mut launches: Vec<Launch> = runs
             .iter()
@@ -440,10 +441,10 @@ impl Reconciler {
         Ok(inquiry)
     }
 
-    /// Whether an end that Slurm tells is one that can be stored. What is none is set apart.
+    /// Returns true if the outcome that Slurm gives can be stored. Otherwise the job is set apart.
     fn is_an_end(&self, outcome: &mut Outcome) -> bool {
         let work = self.job(outcome.job_id);
-        // slurmctld's clock was set back meanwhile: the end is known, the start is not.
+        // slurmctld's clock was set back in between: the end is known, the start is not.
         if outcome.started_at > outcome.ended_at && outcome.ended_at.is_some() {
             outcome.started_at = None;
         }
@@ -482,7 +483,7 @@ impl Reconciler {
             read.add(&stored, node_lists.get(&run_id).copied());
         };
         let mut unread = Vec::new();
-        // What nodes reported of these is not known: no verdict may say that they reported nothing.
+        // The reports of these runs could not be read: no verdict may claim that there are none.
         let mut unmerged = HashSet::new();
         for (run, _) in batch.iter().filter(|(run, _)| run.reported) {
             if !run.dirty {
@@ -529,7 +530,7 @@ impl Reconciler {
         }
         match self.give(&verdicts).await {
             Ok(()) => {}
-            // A verdict that does not fit must not hold up the others.
+            // A verdict that cannot be stored must not hold up the others.
             Err(_) if verdicts.len() > 1 => {
                 for verdict in verdicts {
                     let run_id = verdict.run.run_id;
@@ -552,7 +553,7 @@ impl Reconciler {
         }
     }
 
-    /// A run has to wait for its verdict.
+    /// Sets a run's verdict apart.
     fn waits(&self, run_id: i64, error: StoreError) {
         if let Err(error) = self.apart.note(Work::Run(run_id), Err(error)) {
             tracing::warn!(run_id, %error, "a run has to wait for its verdict");
@@ -560,7 +561,7 @@ impl Reconciler {
     }
 
     fn is_done(&self, run_id: i64) {
-        // What is done has no error.
+        // Work that succeeded has no error.
         let _ = self.apart.note(Work::Run(run_id), Ok(()));
     }
 
@@ -673,7 +674,7 @@ fn facts(run: &AwaitedRun, reported: Option<MergedRun>, asked: Asked) -> Facts<'
     }
 }
 
-/// Groups runs by epoch, in order. Batches of one epoch wait for each other at the study's lock.
+/// Groups runs by epoch, in order. Batches of one epoch wait for one another at the study's lock.
 fn batches<T>(runs: &mut impl Iterator<Item = (AwaitedRun, T)>) -> Vec<Vec<(AwaitedRun, T)>> {
     let mut epochs: BTreeMap<i64, Vec<(AwaitedRun, T)>> = BTreeMap::new();
     for (run, of) in runs {
@@ -690,7 +691,8 @@ fn batches<T>(runs: &mut impl Iterator<Item = (AwaitedRun, T)>) -> Vec<Vec<(Awai
     batches
 }
 
-/// Whether the answer certainly has the launch's end. Without a restart count it may be another's.
+/// Returns true if the answer certainly has the launch's end. An outcome without a restart count
+/// may be another launch's.
 fn told(answer: &Answer, launch: &Launch) -> bool {
     answer.outcomes.iter().any(|outcome| {
         outcome.job_id == launch.job_id && outcome.restart_count == Some(launch.restart_count)
@@ -701,9 +703,9 @@ fn told(answer: &Answer, launch: &Launch) -> bool {
 struct Inquiry {
     asked: HashSet<(u32, u32)>,
     alive: HashSet<u32>,
-    /// Jobs of which a source has told what cannot be.
+    /// Jobs for which a source has given an impossible outcome.
     refused: HashSet<u32>,
-    /// A source did not answer.
+    /// True if a source did not answer.
     without_answer: bool,
     changes: bool,
 }

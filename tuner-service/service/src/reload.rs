@@ -19,7 +19,7 @@ use crate::quota::Quotas;
 use crate::reconcile::Reconciled;
 use crate::supervisor;
 
-/// What stays as it was at the start: a key, or all below it.
+/// The keys of service.toml, with all keys below them, that stay as they were at the start.
 const STAYS: &[&str] = &[
     "access.check_origins",
     "audience",
@@ -31,7 +31,7 @@ const STAYS: &[&str] = &[
     "slurm",
 ];
 
-/// One door's answers.
+/// The router of one door, which a reload replaces.
 pub(crate) struct Doorway {
     service: Service,
     router: watch::Sender<Router>,
@@ -44,7 +44,7 @@ impl Doorway {
     }
 }
 
-/// What the site's files say, as they are read again and again.
+/// The site's files, which are read again as they change, and all that depends on them.
 pub(crate) struct Reloading {
     pub(crate) path: PathBuf,
     pub(crate) in_force: Config,
@@ -55,14 +55,14 @@ pub(crate) struct Reloading {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-/// A file that was read whole and can be used, and what it names.
+/// A configuration that was read completely and can be put in force.
 struct Read {
     config: Config,
     catalogue: Option<Arc<LiveCatalogue>>,
     rules: Option<Arc<LiveRules>>,
     /// The keys that differ from those in force.
     changed: Vec<String>,
-    /// Those that wait for a restart.
+    /// The changed keys that wait for a restart.
     waiting: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl Reloading {
         }
     }
 
-    /// Reads service.toml anew, and puts it in force if it can be.
+    /// Reads service.toml anew, and puts it in force if it is valid.
     pub(crate) async fn reloaded(mut self) -> Self {
         // Files are read, and reading may block.
         let (reloading, read) = match tokio::task::spawn_blocking(move || {
@@ -126,7 +126,7 @@ impl Reloading {
             let keys = if stays { &mut waiting } else { &mut changed };
             keys.push(key);
         }
-        // It is compared as it is shown, without its password.
+        // The URL is compared as it is shown, without its password.
         let database = "database.url".to_owned();
         if config.database.url != self.in_force.database.url && !waiting.contains(&database) {
             waiting.push(database);

@@ -22,10 +22,10 @@ pub(crate) struct Kept {
     outlook: Outlook,
     settings: Settings,
     pub(crate) judged: i64,
-    /// Those of the studies that it heard.
+    /// The epochs of the studies that shared with it.
     #[serde(default)]
     pub(crate) others: Vec<Other>,
-    /// Those that it began from.
+    /// The epochs of the sources of its prior.
     #[serde(default)]
     pub(crate) sources: Vec<Other>,
     pending: Vec<Pending>,
@@ -111,19 +111,19 @@ impl Kept {
     }
 }
 
-/// What was known at a run's start.
+/// The evidence at a run's start.
 #[derive(Debug)]
 pub(crate) struct Known {
     /// The epoch's history.
     pub(crate) history: History,
-    /// Those of the studies that it heard.
+    /// The histories of the studies that shared with it.
     pub(crate) others: Vec<History>,
-    /// What those that it began from had learnt.
+    /// The sources of its prior.
     pub(crate) sources: Vec<Arc<SharedSource>>,
 }
 
 impl Known {
-    /// Adds up the judgements of that time.
+    /// Reads the judgements of that time and adds them up.
     pub(crate) async fn read(
         store: &Store,
         kept: &Kept,
@@ -147,14 +147,14 @@ impl Known {
         })
     }
 
-    /// All of it, as the decision had it.
+    /// The own and the shared history, as the decision had them.
     pub(crate) fn heard(&self, default: &Parametrization) -> Heard<'_> {
         heard(&self.history, &self.others, default)
     }
 }
 
-/// Compares a run's parametrization with what its stored inputs give now, or says why there is
-/// nothing to compare.
+/// Compares a run's parametrization with the result of its stored inputs, or gives the reason why
+/// there is nothing to compare.
 pub(crate) fn replay(
     run: &RunRow,
     kept: Result<(Kept, EpochInputs, Known), NothingToReplay>,
@@ -190,7 +190,7 @@ pub(crate) fn replay(
     }
 }
 
-/// In the place of a replay of a run whose reason is not told yet.
+/// The answer in the place of a replay for a run whose reason may not be shown yet.
 pub(crate) fn untold(run: &RunRow) -> Replay {
     Replay {
         run_id: run.run_id,

@@ -11,9 +11,10 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RetentionConfig {
-    /// Runs are removed so many days after nothing more was heard of them; `None`: never.
+    /// Runs are removed this number of days after the last news of them; `None`: never.
     pub(crate) days: Option<u32>,
-    /// Lines of the audit are removed after so many days, and orders that had ended with them; `None`: never.
+    /// Lines of the audit are removed after this number of days, with the orders that had ended by
+    /// then; `None`: never.
     pub(crate) audit_days: Option<u32>,
 }
 
@@ -33,7 +34,7 @@ impl RetentionConfig {
 /// A hundred years.
 pub(crate) const MOST_DAYS: u32 = 36_500;
 
-/// Batches of a sweep: other work waits for no more than some seconds.
+/// The most batches of a sweep: other work waits for some seconds only.
 const BATCHES: usize = 10;
 
 /// How often to look once nothing was left: runs grow older by the day.
@@ -51,7 +52,7 @@ impl Retention {
         Self { config, next: None }
     }
 
-    /// One sweep's share.
+    /// Removes one sweep's share.
     pub(crate) async fn sweep(&mut self, store: &Store) -> Result<(), StoreError> {
         let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
@@ -63,7 +64,7 @@ impl Retention {
         Ok(())
     }
 
-    /// Whether there may be more.
+    /// Removes old lines of the audit. Returns true if there may be more.
     async fn remove_changes(&self, store: &Store) -> Result<bool, StoreError> {
         let Some(days) = self.config.audit_days else {
             return Ok(false);
@@ -76,7 +77,7 @@ impl Retention {
         Ok(more)
     }
 
-    /// Whether there may be more.
+    /// Removes old runs. Returns true if there may be more.
     async fn remove_runs(&self, store: &Store) -> Result<bool, StoreError> {
         let Some(days) = self.config.days else {
             return Ok(false);

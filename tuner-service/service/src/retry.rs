@@ -14,7 +14,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 const ATTEMPTS: u32 = 4;
 
-/// Retries an idempotent attempt on transient database errors. Errs with the last error.
+/// Retries an idempotent attempt on transient database errors. Returns the last error if none
+/// succeeds.
 pub(crate) async fn retried<T, Attempt>(
     mut attempt: impl FnMut() -> Attempt,
 ) -> Result<T, StoreError>
@@ -53,7 +54,8 @@ mod tests {
         }
     }
 
-    /// Number of tries and success, if each attempt takes so long and the first few fail.
+    /// The number of attempts and the success, if each attempt takes the given time and the first
+    /// few fail.
     async fn tried(takes: Duration, failing: u32, error: fn() -> StoreError) -> (u32, bool) {
         let tried = Cell::new(0);
         let result = retried(|| async {

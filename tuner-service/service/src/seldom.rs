@@ -22,7 +22,8 @@ impl Seldom {
         Self(Mutex::new(None))
     }
 
-    /// How many lines were left out since the last one; `None`: leave this one out too.
+    /// The number of lines left out since the last one that was written; `None` if this one is left
+    /// out too.
     pub(crate) fn now(&self) -> Option<u64> {
         self.at(Instant::now())
     }

@@ -1,4 +1,4 @@
-//! A service that runs: its doors are open, it sweeps, and it ends when it is told to.
+//! The running service: it opens its doors, sweeps, and ends on a signal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::listen::{self, Listeners};
 use crate::metrics;
 use crate::supervisor;
 
-/// Listens and sweeps until a signal says to stop. `hangup` has the configuration read again; `users`
-/// is the runtime of what users ask.
+/// Listens and sweeps until a signal stops it. `hangup` makes it read the configuration again;
+/// `users` is the runtime for users' requests.
 pub(crate) async fn serve(
     assembly: Assembly,
     hangup: Signal,
@@ -94,8 +94,9 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Migrates the schema once the database is up, or waits until its owner has, and prepares it for the
-/// clusters; `false` if told to stop meanwhile. To end instead would be to start again every other second.
+/// Migrates the schema once the database is up, or waits until its owner has done so, and prepares
+/// it for the clusters; returns false if a signal came in between. To end instead would mean a
+/// restart every other second.
 pub(crate) async fn migrated(store: &Store, clusters: &[String]) -> Result<bool, StartupError> {
     const PAUSE: Duration = Duration::from_secs(1);
     let mut told = String::new();

@@ -1,4 +1,4 @@
-//! The surrogates of the most recently used epochs, and of what others have learnt.
+//! The surrogates of the most recently used epochs, and the sources of priors.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,24 +7,24 @@ use io_autotune_engine::{SharedSource, Source, SurrogateCache};
 use io_autotune_store::Learnt;
 use serde::Deserialize;
 
-/// Epochs to keep, at up to about 400 KB each.
+/// The most epochs that are kept, at up to about 400 KB each.
 const MOST: usize = 128;
 
-/// Sources to keep, at up to about 150 KB each with their surrogates.
+/// The most sources that are kept, at up to about 150 KB each with their surrogates.
 const MOST_SOURCES: usize = 128;
 
 /// [`SurrogateCache`] checks its own validity, so nothing has to be dropped when a study changes. A
-/// source is read anew when what was learnt is another.
+/// source is read anew when its row has changed.
 #[derive(Debug)]
 pub(crate) struct SurrogateCaches {
     epochs: Mutex<LruCache<i64, Arc<SurrogateCache>>>,
     sources: Mutex<LruCache<i64, Read>>,
 }
 
-/// What was learnt, and what it was read as.
+/// The stored form of a source, and the source if it could be read.
 type Read = (Arc<Learnt>, Option<Arc<SharedSource>>);
 
-/// What another study has learnt; none where it cannot be read.
+/// Reads what another study has learnt as a source; `None` if it cannot be read.
 pub(crate) fn read(learnt: &Learnt) -> Option<Arc<SharedSource>> {
     let source = Source::deserialize(&learnt.learnt).ok()?;
     Some(Arc::new(source.into()))
@@ -50,7 +50,7 @@ impl SurrogateCaches {
         new
     }
 
-    /// What another study has learnt, read once; none where it cannot be read.
+    /// The source that another study has stored, read once; `None` if it cannot be read.
     pub(crate) fn source(&self, learnt: &Arc<Learnt>) -> Option<Arc<SharedSource>> {
         let mut sources = locked(&self.sources);
         if let Some((of, read)) = sources.get(&learnt.epoch_id)

@@ -1,23 +1,23 @@
-//! Which account a study is charged to, and who sees it for that.
+//! The account that a study is charged to, and the visibility that follows from it.
 
 use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 
-/// Studies of others that are visible beside one's own: those that an account's members charge to
-/// it.
+/// Studies of other users that are visible to a coordinator: those that members of an account
+/// charge to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coordinated {
     /// Clusters, members there and their accounts.
     pub members: Vec<(String, u32, String)>,
 }
 
-/// Whose studies are visible, as queries take it.
+/// The owners whose studies are visible, in the form that queries take.
 pub(crate) struct Visible {
-    /// All owners among whom there may be a visible study; `None`: everyone's are.
+    /// All owners who may have a visible study; `None`: everyone's studies are visible.
     pub(crate) owners: Option<Vec<i64>>,
-    /// The owner whose studies are visible, whatever they are charged to.
+    /// The owner whose studies are visible, whatever account they are charged to.
     pub(crate) own: Option<i64>,
-    /// With `members` and `accounts`, member by member.
+    /// Clusters, members and accounts are parallel arrays with one entry per membership.
     pub(crate) clusters: Vec<String>,
     pub(crate) members: Vec<i64>,
     pub(crate) accounts: Vec<String>,
@@ -44,14 +44,14 @@ impl Visible {
     }
 }
 
-/// Remembers the account of these runs' studies. Of a study the latest run with an account holds;
-/// a record that says that the job was another user's says nothing of it.
+/// Stores the account of these runs' studies. The latest run with an account decides for a study; a
+/// record of a job that another user owned is ignored.
 pub(crate) async fn remember(
     connection: &mut Connection,
     name: &'static str,
     runs: &[i64],
 ) -> Result<(), StoreError> {
-    // In the order of studies, so that two who remember wait for each other and not in a circle.
+    // In the order of studies, so that two transactions that store accounts cannot deadlock.
     sqlx::query!(
         "insert into study_accounts (study_id, cluster, account, run_id)
          select distinct on (e.study_id) e.study_id, r.cluster, o.account, r.id

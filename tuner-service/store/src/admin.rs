@@ -21,35 +21,35 @@ use crate::studies::lock_study;
 /// An epoch that a reset, a warm start or another objective has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Its number.
+    /// The epoch's number.
     pub epoch: i32,
-    /// The line of the audit.
+    /// The number of the line in the audit.
     pub line: i64,
 }
 
-/// What came of an undo.
+/// The result of an undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undone {
-    /// It is undone.
+    /// The change is undone.
     Done,
-    /// There is no such line.
+    /// There is no line with this number.
     NotFound,
-    /// It cannot be undone, for this reason.
+    /// The change cannot be undone, for this reason.
     Cannot(&'static str),
 }
 
-/// Where the ranks of a warm start are from.
+/// The source of the ranks of a warm start.
 #[derive(Clone, Copy, Debug)]
 pub struct WarmStart<'a> {
-    /// The study.
+    /// The other study.
     pub study_id: i64,
-    /// Its application's name.
+    /// The name of its application.
     pub application: &'a str,
-    /// Its epoch.
+    /// The number of its epoch.
     pub epoch: i32,
 }
 
-/// A row of `pins`, as the audit keeps what was before.
+/// A row of `pins` from before a change, as the audit stores it for an undo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct KeptPin {
     parametrization: Value,
@@ -60,7 +60,7 @@ struct KeptPin {
     until: Option<i64>,
 }
 
-/// That a study's runs were accepted as one application's, as the audit keeps what was before.
+/// The acceptance of mixed work from before a change, as the audit stores it for an undo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct KeptAcceptance {
     uid: Option<i64>,
@@ -70,8 +70,8 @@ struct KeptAcceptance {
 }
 
 impl Store {
-    /// Pins a study: every later start gets `parametrization`, before `until`. Replaces an earlier
-    /// pin. Returns the line of the audit, as all changes do.
+    /// Pins a study: every later start gets `parametrization`, until `until`. Replaces an earlier
+    /// pin. Returns the number of the line in the audit, as all changes do.
     pub async fn pin(
         &self,
         study_id: i64,
@@ -143,9 +143,9 @@ impl Store {
         Ok(Opened { epoch, line })
     }
 
-    /// Opens a new epoch that begins with what `inherit` gives of the study's state under its lock,
-    /// another study's ranks, the best first. Runs in flight and history stay with the old epoch.
-    /// Errs with why `inherit` gives nothing: then nothing is changed.
+    /// Opens a new epoch with ranks that `inherit` computes from the study's state under its lock:
+    /// another study's, the best first. Runs in flight and history stay with the old epoch. If
+    /// `inherit` fails its error is returned, and nothing is changed.
     pub async fn warm_start<E>(
         &self,
         study_id: i64,
@@ -170,7 +170,7 @@ impl Store {
             ..Opening::afresh(Some(&parent), &parent.space, &why)
         };
         let epoch = open_epoch(&mut transaction, NAME, study_id, opening).await?;
-        // It is refused for a pinned study: there is no pin to restore.
+        // A warm start is refused for a pinned study, so there is no pin to restore.
         let detail = json!({
             "opened_epoch": epoch, "from_study": from.study_id, "from_epoch": from.epoch,
             "inherited": inherited.len(), "before": null,
@@ -181,8 +181,9 @@ impl Store {
         Ok(Ok(Opened { epoch, line }))
     }
 
-    /// Gives a study another objective, which opens a new epoch that takes nothing: ranks by one
-    /// objective are none by another. A pin stays. `None`: it is the study's objective already.
+    /// Gives a study another objective. That opens a new epoch that takes nothing, because ranks by
+    /// one objective are meaningless for another. A pin stays. `None`: the study has this objective
+    /// already.
     pub async fn set_objective(
         &self,
         study_id: i64,
@@ -234,12 +235,12 @@ impl Store {
         Ok(line)
     }
 
-    /// Undoes what a line of the audit tells, if nothing has changed it since. After a reset or a warm start the
-    /// study goes on, in a new epoch, with what it had learnt before.
+    /// Undoes the change of a line of the audit, if nothing has changed the study since. After an
+    /// undone reset or warm start the study continues, in a new epoch, with its earlier history.
     pub async fn undo(&self, audit_id: i64, audit: Audit<'_>) -> Result<Undone, StoreError> {
         const NAME: &str = "undo";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
-        // Before the line is read: two of one line are one after the other.
+        // Taken before the line is read, so that two undos of the same line are serialised.
         lock_orders(&mut transaction, NAME).await?;
         let line = sqlx::query!(
             r#"select l.action, l.study_id, l.order_id, l.detail, l.uid, l.why,
@@ -264,7 +265,7 @@ impl Store {
                 let replaced = id_in(&line.detail, "replaced");
                 take_back(&mut transaction, NAME, order_id, replaced).await?
             }
-            // To undo an end is to order again.
+            // Undoing the end of an order gives the order again.
             ("unpin" | "resume" | "on", _, Some(order_id)) => {
                 has_room(&mut transaction, NAME, audit).await?;
                 put_back(&mut transaction, NAME, order_id).await?
@@ -369,8 +370,8 @@ fn kept<T: for<'de> Deserialize<'de>>(
     })
 }
 
-/// Opens an epoch that goes on where the one before `opened` was. `false`: a later one is open.
-/// Errs with [`StoreError::Removed`] if its runs are gone.
+/// Opens an epoch that continues the one before `opened`. `false`: a later one is open. Returns
+/// [`StoreError::Removed`] if its runs are gone.
 async fn reopen(
     connection: &mut Connection,
     name: &'static str,

@@ -22,10 +22,10 @@ use crate::tested;
 
 const NAME: &str = "assess";
 
-/// Most runs in a page of [`Assessing::runs_after`].
+/// The most runs in a page of [`Assessing::runs_after`].
 pub const EVIDENCE_PAGE: usize = 1000;
 
-/// A locked study. Dropped without [`commit`](Assessing::commit) it rolls back.
+/// A locked study. If it is dropped without [`commit`](Assessing::commit), it is rolled back.
 #[derive(Debug)]
 pub struct Assessing {
     store: Store,
@@ -45,29 +45,29 @@ pub struct KeptEvidence {
     pub epoch: i32,
     /// The key of its space's default.
     pub default: String,
-    /// Its evidence, if it has any yet.
+    /// The evidence of this epoch, if it has any yet.
     pub own: Option<Value>,
-    /// That of the latest epoch before it that has some.
+    /// The evidence of the latest epoch before it that has some.
     pub earlier: Option<Value>,
     /// Set if the study had settled in the epoch of `earlier`, and has stayed so in another space.
     pub continues: Option<Continued>,
-    /// The first of its runs that were judged in this transaction, if any.
+    /// The first of the epoch's runs that were judged in this transaction, if any.
     pub judged: Option<i64>,
 }
 
-/// A change of its space that a settled study has outlived.
+/// A change of the space that a settled study has outlived.
 #[derive(Clone, Debug)]
 pub struct Continued {
     /// The number of the epoch before.
     pub epoch: i32,
-    /// Its space.
+    /// The space of that epoch.
     pub from: Space,
     /// The space since then.
     pub to: Space,
 }
 
 impl Continued {
-    /// The key that a parametrization of the space before has now, if it is still offered.
+    /// The present key of a parametrization of the earlier space, if it is still offered.
     #[must_use]
     pub fn carried(&self, key: &str) -> Option<String> {
         let was: Parametrization = serde_json::from_str(key).ok()?;
@@ -80,9 +80,9 @@ impl Continued {
 pub struct EvidenceRow {
     /// The run.
     pub run_id: i64,
-    /// Microseconds since 1970.
+    /// The start, in microseconds since 1970.
     pub started: i64,
-    /// How the cluster's runs fared before its start, as a log; 0 if that is not known.
+    /// How the cluster's runs fared before its start, as a log of a ratio; 0 if that is not known.
     pub slowness: f64,
     /// The study's phase at the start.
     pub phase: Phase,
@@ -92,27 +92,27 @@ pub struct EvidenceRow {
     pub control_chance: Option<f64>,
     /// Number of nodes; 1 if unknown.
     pub nodes: u32,
-    /// The key of what it was given.
+    /// The key of the parametrization that it was given.
     pub given: String,
-    /// If counted or censored.
+    /// The result, if the run is counted or censored.
     pub counts: Option<CountsRow>,
 }
 
-/// What a run counts for.
+/// The result of a counted or censored run.
 #[derive(Clone, Debug)]
 pub struct CountsRow {
-    /// The key of what was applied.
+    /// The key of the parametrization that was applied.
     pub key: String,
     /// The objective's value.
     pub value: f64,
-    /// Elapsed seconds, where the objective is another.
+    /// Elapsed seconds, if the objective is another.
     pub beside: Option<f64>,
-    /// They are lower bounds.
+    /// True if the values are lower bounds.
     pub cut_short: bool,
 }
 
 impl Store {
-    /// Locks a study to assess it. Errs when the lock takes longer than two seconds.
+    /// Locks a study to assess it. Returns an error if the lock takes longer than two seconds.
     pub async fn assess(&self, study_id: i64) -> Result<Assessing, StoreError> {
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
@@ -148,8 +148,8 @@ impl Store {
         assessment(&mut connection, study_id).await
     }
 
-    /// Judged studies with an epoch from before evidence was kept, and those that were assessed by
-    /// another engine or other settings than `by`.
+    /// Judged studies that have an epoch from a version without stored evidence, and studies that were
+    /// assessed by another engine or by other settings than `by`.
     pub async fn unassessed(
         &self,
         limit: i64,
@@ -191,8 +191,9 @@ impl Assessing {
     }
 
     /// The epochs to assess, the earliest first: the judged one, and those before it without
-    /// evidence, because each continues the numbers of comparisons of the one before, whichever it
-    /// is the child of: a reset that is undone has looked, too.
+    /// evidence. Each continues the comparison numbers of the epoch before it, whichever epoch is
+    /// its parent, because a comparison in an epoch whose reset is undone was a look at the data,
+    /// too.
     pub async fn evidence(&mut self) -> Result<Vec<KeptEvidence>, StoreError> {
         let rows = sqlx::query!(
             r#"select e.id, e.ordinal, e.space as "space: Json<Space>", e.evidence,
@@ -238,8 +239,9 @@ impl Assessing {
         assessment(&mut self.transaction, self.study_id).await
     }
 
-    /// The next runs of an epoch, in order of start, up to the first that may still be judged: to
-    /// enter later ones first would favour short runs. Fewer than [`EVIDENCE_PAGE`]: the end.
+    /// The next runs of an epoch, in order of start, up to the first that may still be judged,
+    /// because entering later runs first would favour short ones. A page with fewer than
+    /// [`EVIDENCE_PAGE`] runs is the last.
     pub async fn runs_after(
         &mut self,
         epoch_id: i64,
@@ -248,7 +250,8 @@ impl Assessing {
         runs_after(&mut self.transaction, epoch_id, run_id).await
     }
 
-    /// The evidence of all epochs of studies with this objective, in order; none where none was kept.
+    /// The evidence of all epochs of studies with this objective, in order; none where none was
+    /// stored.
     pub async fn evidence_of(
         &mut self,
         studies: &[i64],
@@ -292,8 +295,9 @@ impl Assessing {
         one_row(NAME, &result)
     }
 
-    /// Keeps what an epoch has learnt; nothing until a tenth more runs are judged than last
-    /// time, as those who begin with it compute from it what does not change meanwhile.
+    /// Stores what an epoch has learnt for other studies. It is only written when the number of
+    /// judged runs has grown by a tenth since the last time, because studies that begin with it
+    /// compute values from it and keep them until it changes.
     pub async fn write_learnt(
         &mut self,
         epoch_id: i64,

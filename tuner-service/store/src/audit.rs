@@ -1,4 +1,4 @@
-//! The audit: who changed what, when and why. It is only added to.
+//! The audit: who changed what, when and why. Lines are only added.
 
 use io_autotune_model::AuditLine;
 use serde_json::Value;
@@ -9,19 +9,19 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
 
-/// Who changes a study, and why.
+/// The author of a change, and the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Audit<'a> {
-    /// Who.
+    /// The uid of the author.
     pub uid: u32,
-    /// Why.
+    /// The reason.
     pub why: &'a str,
-    /// How much that user may change.
+    /// The limits on that user's changes.
     pub most: Most,
 }
 
 impl<'a> Audit<'a> {
-    /// As much as is needed.
+    /// An author without limits.
     #[must_use]
     pub const fn unbounded(uid: u32, why: &'a str) -> Self {
         let most = Most {
@@ -32,35 +32,36 @@ impl<'a> Audit<'a> {
     }
 }
 
-/// How much a user may change; `None`: without bound.
+/// Limits on a user's changes; `None`: no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Most {
-    /// Lines of the audit within a day.
+    /// The most lines of the audit within a day.
     pub changes_per_day: Option<u64>,
-    /// Orders in force.
+    /// The most orders in force.
     pub orders: Option<u64>,
 }
 
 /// Selects lines of the audit. `None` selects all.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter {
-    /// About studies of this owner, orders for them or everyone among them.
+    /// Lines about studies of this owner, and about orders for them or for everyone.
     pub owner_uid: Option<u32>,
-    /// About studies of others that are visible, beside the owner's or instead of everyone's.
+    /// Lines about studies of other users that are visible, in addition to the owner's or instead
+    /// of everyone's.
     pub coordinated: Option<Coordinated>,
-    /// About this study.
+    /// Lines about this study.
     pub study_id: Option<i64>,
-    /// By this user.
+    /// Lines of this user's changes.
     pub uid: Option<u32>,
-    /// Only this line.
+    /// This line only.
     pub audit_id: Option<i64>,
-    /// Those before this line.
+    /// Lines before this one.
     pub before: Option<i64>,
-    /// The newest so many of them.
+    /// The most lines, the newest first.
     pub limit: i64,
 }
 
-/// What is written into the audit besides who and why.
+/// The entry of the audit, without its author and reason.
 pub(crate) struct Entry {
     pub(crate) action: &'static str,
     pub(crate) study_id: Option<i64>,
@@ -82,15 +83,15 @@ impl Entry {
 }
 
 impl Store {
-    /// How many lines of the audit a user has caused in the last day. Others may be on their way:
-    /// [`Most`] bounds what is written.
+    /// The number of audit lines that a user has caused in the last day. Further changes may be
+    /// under way; [`Most`] limits what is written.
     pub async fn changes_by(&self, uid: u32) -> Result<u64, StoreError> {
         const NAME: &str = "changes_by";
         let mut connection = self.pool.acquire().await.named(NAME)?;
         changes_by(&mut connection, NAME, uid).await
     }
 
-    /// The newest lines of the audit, newest first.
+    /// The newest lines of the audit that match, newest first.
     pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditLine>, StoreError> {
         const NAME: &str = "audit";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
@@ -169,15 +170,15 @@ async fn changes_by(
     number(name, changes)
 }
 
-/// What a user has a bounded number of.
+/// The things of which a user may have a limited number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counted {
     Changes,
     Studies,
 }
 
-/// Until the transaction ends no other one adds to what it is about to count of a user's. The last lock
-/// that it takes, so that two never wait for one another.
+/// Locks a user's count: until the transaction ends, no other one adds to what it is about to
+/// count. It must be the last lock that a transaction takes, so that two never wait for each other.
 pub(crate) async fn lock_count(
     connection: &mut Connection,
     name: &'static str,
@@ -196,7 +197,8 @@ pub(crate) async fn lock_count(
     Ok(())
 }
 
-/// Returns the line's number. Errs with [`StoreError::TooManyChanges`], for the transaction to be dropped.
+/// Writes a line and returns its number. Returns [`StoreError::TooManyChanges`] if the user is at a
+/// limit; the caller must then drop the transaction.
 pub(crate) async fn write(
     connection: &mut Connection,
     name: &'static str,

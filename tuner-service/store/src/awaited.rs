@@ -12,62 +12,64 @@ use crate::outcome::Source;
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, number, objective, word};
 
-/// A run and what is known of its end.
+/// A run, with the records of its end.
 #[derive(Clone, Debug)]
 pub struct AwaitedRun {
     /// The run.
     pub run_id: i64,
-    /// Its epoch.
+    /// The run's epoch.
     pub epoch_id: i64,
     /// The job.
     pub job: JobKey,
-    /// Whose it is, by the node that started it.
+    /// The owner's uid, by the node that started the run.
     pub uid: u32,
     /// That node.
     pub node: String,
-    /// What it was launched with.
+    /// The parametrization that it was launched with.
     pub launched: Parametrization,
-    /// Its epoch's objective.
+    /// The objective of its epoch.
     pub objective: Objective,
     /// The default of its epoch's space.
     pub default: Parametrization,
-    /// Whether a source has listed the job, or told its end.
+    /// True if a source has listed the job, or reported its end.
     pub listed: bool,
-    /// What the user asked for, as stored.
+    /// The user's request, as stored.
     pub request: Value,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: String,
-    /// In flight, without holding an exploring place.
+    /// True if the run is in flight without holding an exploring place.
     pub released: bool,
-    /// How many changes it has had. A verdict names the number that it knew.
+    /// The number of changes so far. A verdict names the number that it has seen.
     pub changes: i64,
-    /// Whether a report has arrived.
+    /// True if a report has arrived.
     pub reported: bool,
-    /// Whether there are reports that are not merged.
+    /// True if there are reports that are not merged.
     pub dirty: bool,
-    /// What the reports still lack, in one sentence; `None`: nothing.
+    /// The part that the reports still lack, in one sentence; `None`: they are complete.
     pub missing: Option<String>,
-    /// Seconds.
+    /// Elapsed, in seconds.
     pub elapsed: Option<f64>,
-    /// The batch step's wait status; without one the first step's that is not 0, else 0.
+    /// The batch step's wait status; without a batch step the first step's that is not 0, otherwise
+    /// 0.
     pub wait_status: Option<i32>,
-    /// What was applied, as stored.
+    /// The settings that were applied, as stored.
     pub applied: Option<Value>,
-    /// Its burst buffer has, or may have, directives other than the default's: a node cannot know.
+    /// True if its burst buffer has, or may have, other directives than the default's, which a node
+    /// cannot know.
     pub directed: bool,
-    /// What slurmd told the epilog, as stored.
+    /// The end of the job as slurmd told it to the epilog, as stored.
     pub epilog: Option<Value>,
     /// Slurm's state, if known.
     pub outcome: Option<String>,
-    /// Where that state is from.
+    /// The source of that state.
     pub outcome_source: Option<Source>,
-    /// Whose it was, by Slurm, if a record tells it.
+    /// The owner's uid by Slurm, if a record has it.
     pub owner: Option<u32>,
-    /// Its nodes by Slurm, as a hostlist, if a record tells them.
+    /// The nodes by Slurm, as a hostlist, if a record has them.
     pub node_list: Option<String>,
-    /// Whether Slurm says that it was suspended.
+    /// True if the job was suspended, according to Slurm.
     pub suspended: bool,
-    /// The job's time limit in seconds, if Slurm told it.
+    /// The job's time limit in seconds, if a record of Slurm's has it.
     pub limit_seconds: Option<u64>,
     /// Seconds since its start, by the database's clock.
     pub age: f64,
@@ -77,18 +79,20 @@ pub struct AwaitedRun {
     pub outcome_age: Option<f64>,
 }
 
-/// What [`Store::awaited_runs`] has found.
+/// The result of [`Store::awaited_runs`].
 #[derive(Debug, Default)]
 pub struct Awaited {
     /// The runs.
     pub runs: Vec<AwaitedRun>,
-    /// Those that hold what a run must not, by number: the others do not wait for them.
+    /// Runs whose rows contain invalid values, by number, with the errors. The others do not wait
+    /// for them.
     pub unread: Vec<(i64, StoreError)>,
 }
 
 impl Store {
-    /// At most `limit` runs of a cluster but for those `except`, in its studies, with changes since their
-    /// verdict, oldest first; with `unheard` also those in flight without any change.
+    /// At most `limit` runs of a cluster in its own studies that have changes since their verdict,
+    /// oldest first, without those in `except`. With `unheard` also runs in flight without any
+    /// change.
     pub async fn awaited_runs(
         &self,
         cluster: &str,
@@ -186,7 +190,7 @@ impl Store {
         Ok(awaited)
     }
 
-    /// The default of each epoch's space. Many runs share an epoch.
+    /// The default of each epoch's space, read once per epoch because many runs share one.
     async fn defaults(
         &self,
         name: &'static str,
@@ -197,7 +201,8 @@ impl Store {
         Ok(defaults.collect())
     }
 
-    /// Those runs whose outcome has been known for `known_for`, or with a verdict but no outcome.
+    /// The runs among these that are over: their outcome has been known for `known_for`, or they
+    /// have a verdict but no outcome.
     pub async fn over(&self, runs: &[i64], known_for: Duration) -> Result<Vec<i64>, StoreError> {
         sqlx::query_scalar!(
             "select id from runs
@@ -212,7 +217,7 @@ impl Store {
         .named("over")
     }
 
-    /// Remembers that a source lists the jobs of these runs. The first time holds.
+    /// Stores that a source lists the jobs of these runs. Only the first time is kept.
     pub async fn remember_listed(&self, run_ids: &[i64]) -> Result<(), StoreError> {
         sqlx::query!(
             "update runs set listed_at = now() where id = any($1) and listed_at is null",
@@ -224,7 +229,7 @@ impl Store {
         .map(drop)
     }
 
-    /// Frees a run's exploring place: its job is over, though the verdict has to wait.
+    /// Frees a run's exploring place: its job is over, although the verdict has to wait.
     pub async fn release_run(&self, run_id: i64) -> Result<(), StoreError> {
         const NAME: &str = "release_run";
         let result = sqlx::query!("update runs set released = true where id = $1", run_id)

@@ -1,4 +1,4 @@
-//! The database's clock: the only source of time.
+//! The database's clock, which is the only source of time.
 
 use jiff::Timestamp;
 

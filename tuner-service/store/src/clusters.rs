@@ -1,4 +1,4 @@
-//! Which clusters the studies are of.
+//! The clusters that studies belong to.
 
 use std::time::Duration;
 
@@ -13,9 +13,10 @@ use crate::records::number;
 const WAIT: Duration = Duration::from_secs(5);
 
 impl Store {
-    /// Prepares the database for a service of these clusters, in one transaction. With one, studies
-    /// that are of none become its. With several, programs that know no clusters work no more. Errs
-    /// with [`StoreError::NotServed`] where studies are of none of them, and changes nothing.
+    /// Prepares the database for a service of these clusters, in one transaction. With one cluster,
+    /// studies without a cluster become its own. With several, programs of a version without
+    /// clusters no longer work. Returns [`StoreError::NotServed`], and changes nothing, if studies
+    /// belong to none of them.
     pub async fn serve_clusters(&self, clusters: &[String]) -> Result<(), StoreError> {
         const NAME: &str = "serve_clusters";
         let mut transaction = self.begin(NAME, WAIT).await?;
@@ -48,9 +49,10 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// Gives the studies and orders of cluster `from`, without one the studies of none, to another
-    /// cluster, and returns the number of studies. Runs keep the name that Slurm had. Errs with
-    /// [`StoreError::StudiesOfBoth`] if that one has some of the same studies, and changes nothing.
+    /// Moves the studies and orders of cluster `from`, or the studies without a cluster if it is
+    /// none, to another cluster, and returns the number of studies. Runs keep the name that Slurm
+    /// had. Returns [`StoreError::StudiesOfBoth`], and changes nothing, if the other cluster has
+    /// some of the same studies.
     pub async fn map_cluster(
         &self,
         from: Option<&str>,
@@ -79,7 +81,7 @@ impl Store {
         let given = give(&mut transaction, NAME, from, to).await?;
         release_anothers(&mut transaction, NAME).await?;
         if from.is_some() {
-            // An order without a cluster is about all.
+            // An order without a cluster is for all clusters.
             sqlx::query!(
                 "update orders set cluster = $2 where cluster = $1 and ended_at is null",
                 from,
@@ -119,7 +121,8 @@ async fn give(
     Ok(given.rows_affected())
 }
 
-/// Nobody asks after runs in flight of another cluster than their study's: no study waits for them.
+/// Releases runs in flight of another cluster than their study's. No source is asked about them, so
+/// no study may wait for them.
 async fn release_anothers(
     connection: &mut Connection,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! What became of the directives of a job's burst buffer.
+//! The result of completing the directives of a job's burst buffer.
 
 use serde_json::Value;
 
@@ -7,8 +7,9 @@ use crate::pool::Store;
 use crate::records::JobKey;
 
 impl Store {
-    /// Stores it with a run in flight of which no node has reported; again, the later one holds:
-    /// slurmctld asks anew when it is restarted. Returns whether there is such a run.
+    /// Stores the result with a run in flight that no node has reported. A later result replaces
+    /// it, because slurmctld sets the buffer up anew when it is restarted. Returns false if there
+    /// is no such run.
     pub async fn record_directives(
         &self,
         job: &JobKey,

@@ -1,4 +1,4 @@
-//! The store's health: correctness of the caches, and what waits for long.
+//! The store's health: the correctness of its caches, and rows that have waited for long.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct CacheFault {
     pub problem: String,
 }
 
-/// A run that is in flight for long.
+/// A run that has been in flight for long.
 #[derive(Clone, Debug)]
 pub struct StuckRun {
     /// The run.
@@ -30,7 +30,7 @@ pub struct StuckRun {
     pub job: JobKey,
     /// Seconds since its start, by the database's clock.
     pub age: f64,
-    /// Whether a report has arrived.
+    /// True if a report has arrived.
     pub reported: bool,
     /// Slurm's state, if known.
     pub outcome: Option<String>,
@@ -43,16 +43,16 @@ pub struct DatabaseFacts {
     pub version: i32,
     /// The role.
     pub role: String,
-    /// Whether the role is a superuser.
+    /// True if the role is a superuser.
     pub is_superuser: bool,
-    /// Tables that it cannot read, or not add to, though its work needs that.
+    /// Tables that the role cannot read or insert into although the service needs that.
     pub closed: Vec<String>,
 }
 
 impl Store {
-    /// What the database is, and what the role may not do.
+    /// The version of the database, and the rights that the role lacks.
     pub async fn database_facts(&self) -> Result<DatabaseFacts, StoreError> {
-        // The tables that only the owner writes are those of `narrow_rights` (migration 14).
+        // The tables that only the owner writes are those in `narrow_rights` (migration 14).
         sqlx::query_as(
             "select current_setting('server_version_num')::int as version, current_user::text as role,
                     coalesce((select rolsuper from pg_roles where rolname = current_user), false) as is_superuser,
@@ -68,8 +68,8 @@ impl Store {
         .named("database_facts")
     }
 
-    /// Epochs whose cache differs in any bit from the sum of their judgements, of those whose runs are
-    /// all there. Reads page by page.
+    /// Epochs whose cache differs in any bit from the sum of their judgements, among epochs whose
+    /// runs have not been removed. Reads page by page.
     pub async fn check_caches(&self) -> Result<Vec<CacheFault>, StoreError> {
         const NAME: &str = "check_caches";
         let mut faults = Vec::new();
@@ -187,7 +187,7 @@ impl Store {
             .collect()
     }
 
-    /// Number of outcome records without a run.
+    /// The number of outcome records without a run.
     pub async fn unclaimed_outcomes(&self) -> Result<i64, StoreError> {
         const NAME: &str = "unclaimed_outcomes";
         sqlx::query_scalar!(r#"select count(*) as "count!" from outcomes where run_id is null"#)

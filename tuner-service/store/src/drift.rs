@@ -1,4 +1,4 @@
-//! Drift: a new epoch follows a settled one that no longer holds, and keeps its ranks.
+//! Drift: a new epoch follows a settled one whose results no longer hold, and keeps its ranks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::records::{objective, value, word};
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 
-/// What a new epoch takes after drift.
+/// The ranks and the reason with which a new epoch opens after a drift.
 #[derive(Clone, Debug)]
 pub struct Inheritance {
     /// The parent's best parametrizations, the best first.
     pub inherited: Vec<Parametrization>,
     /// The drift and its evidence.
     pub drift: Value,
-    /// Why the epoch opens, in one sentence.
+    /// The reason why the epoch opens, in one sentence.
     pub why: String,
 }
 
 impl Store {
-    /// The latest counted runs of an epoch's settled phase, at most so many, in order of start:
-    /// control runs and runs of the recommendation. Leaves out runs that did not get what they were
-    /// given.
+    /// The latest counted runs of an epoch's settled phase, at most `limit`, in order of start:
+    /// control runs and runs of the recommendation. Runs that did not get the parametrization that
+    /// they were given are left out.
     pub async fn settled_runs(
         &self,
         epoch_id: i64,
@@ -41,12 +41,12 @@ impl Store {
     }
 
     /// Looks for drift in a study's current epoch after judgements, and opens the next epoch if
-    /// there is any. Returns its number and the drift. `None` without looking: no run is of a
-    /// settled phase, the runs' epoch is not current, or the study is pinned.
+    /// there is any. Returns its number and the drift. `None` without looking if no run is of a
+    /// settled phase, if the runs' epoch is not current, or if the study is pinned.
     ///
-    /// `detect` runs without the study's lock, then under it: of several replicas one opens the
-    /// epoch, and the others find a new one, which has not settled. Errs with [`StoreError::Busy`]
-    /// when the lock takes longer than two seconds; the next judgement looks again.
+    /// `detect` runs first without the study's lock, then under it. Of several replicas one opens
+    /// the epoch, and the others find a new one that has not settled. Returns [`StoreError::Busy`]
+    /// if the lock takes longer than two seconds; the next judgement looks again.
     pub async fn follow_drift(
         &self,
         run_ids: &[i64],

@@ -1,4 +1,4 @@
-//! What an epoch knows, as its latest judgement left it.
+//! The part of an epoch's state that only judgements change.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::error::{Named, StoreError};
 use crate::records::{number, objective, timestamp};
 use crate::tested;
 
-/// How an epoch was opened.
+/// The opening of an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochOpening {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// What it took: `nothing`, `ranks` (its parent's, or without a drift another study's), or its
-    /// parent's `runs`.
+    /// The knowledge that it took: `nothing`, `ranks` (its parent's after a drift, otherwise
+    /// another study's), or its parent's `runs`.
     pub takes: String,
     /// The drift that opened it, if one did.
     pub drift: Option<Value>,
 }
 
-/// What of an epoch changes only with a judgement.
+/// The part of an epoch's state that only judgements change.
 #[derive(Debug)]
 pub(crate) struct EpochState {
     pub(crate) epoch: i32,
@@ -34,7 +34,7 @@ pub(crate) struct EpochState {
     pub(crate) cluster: String,
     pub(crate) accelerator: String,
     pub(crate) space: Arc<Space>,
-    /// By which epochs of the same space are found.
+    /// A hash of the space, by which epochs with the same space are found.
     pub(crate) space_key: i64,
     pub(crate) objective: Objective,
     pub(crate) opened: EpochOpening,
@@ -82,7 +82,8 @@ impl EpochState {
     }
 }
 
-/// What an epoch knows, in two statements: needs the study's lock or a snapshot.
+/// Reads an epoch's state, in two statements. The caller must hold the study's lock, or be in a
+/// snapshot.
 pub(crate) async fn epoch_state(
     connection: &mut Connection,
     name: &'static str,

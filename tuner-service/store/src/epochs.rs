@@ -1,4 +1,4 @@
-//! Opens epochs.
+//! Opening epochs.
 
 use io_autotune_model::{
     History, Objective, Parametrization, Space, carried, carried_parametrization, stays_settled,
@@ -14,7 +14,7 @@ use crate::records::number;
 use crate::state::StudyState;
 use crate::tested;
 
-/// Whose file says what an accelerator offers.
+/// The uid that owns catalogue files, and so changes spaces.
 const ROOT: u32 = 0;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) objective: &'a Objective,
 }
 
-/// A study's until somebody names another.
+/// The objective of a study until a user names another.
 static FIRST: Objective = Objective::Elapsed;
 
 impl<'a> Opening<'a> {
@@ -79,8 +79,9 @@ pub(crate) async fn open_epoch(
     Ok(ordinal)
 }
 
-/// Opens the next epoch under the study's lock. Runs and a pin that still fit the space move along;
-/// a pin that does not is removed, as root's change of the accelerator's file.
+/// Opens the next epoch in a changed space, under the study's lock. Runs and a pin that still fit
+/// the space are taken along. A pin that does not fit is removed, and the audit names root, who
+/// changed the accelerator's file.
 pub(crate) async fn open_changed_epoch(
     connection: &mut Connection,
     name: &'static str,
@@ -91,7 +92,7 @@ pub(crate) async fn open_changed_epoch(
     open_following_epoch(connection, name, parent, parent.epoch + 1, space, why).await?;
     let has_settled = parent.history.tally.settled > 0;
     if has_settled && stays_settled(&parent.space, space) {
-        // What is known of it stands, and is of the new epoch until that has a verdict.
+        // The assessment stays valid, and belongs to the new epoch until that has a verdict.
         sqlx::query!(
             "update studies set assessment = jsonb_set(assessment, '{epoch}', to_jsonb($2::int))
              where id = $1 and assessment->'epoch' = to_jsonb($3::int)",
@@ -135,8 +136,8 @@ pub(crate) async fn open_changed_epoch(
 }
 
 impl Store {
-    /// The spaces that studies of an accelerator search in now, whether these have settled, and how many
-    /// they are.
+    /// The spaces in which studies of an accelerator search at present, with true if these have
+    /// settled, and the number of studies.
     pub async fn spaces_in_use(
         &self,
         accelerator: &str,
@@ -159,7 +160,7 @@ impl Store {
     }
 }
 
-/// Opens the epoch of this number, which takes those of the parent's runs that fit the space.
+/// Opens the epoch with this number, which takes the parent's runs that fit the space.
 pub(crate) async fn open_following_epoch(
     connection: &mut Connection,
     name: &'static str,

@@ -9,10 +9,10 @@ use crate::connections::{Outage, Unavailable, UrlError};
 /// SQLSTATE codes of a rollback by concurrency: serialization failure, deadlock.
 const ROLLED_BACK: [&str; 2] = ["40001", "40P01"];
 
-/// Why the store failed.
+/// The reason why the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A lock or a connection took too long: the job must not wait.
+    /// A lock or a connection took too long, and the job must not wait.
     #[error("{transaction}: {scarce} is busy")]
     Busy {
         /// The transaction's name.
@@ -20,7 +20,7 @@ pub enum StoreError {
         /// The scarce resource.
         scarce: Scarce,
     },
-    /// The study was steered since its state was read.
+    /// An order or a reset has changed the study since its state was read.
     #[error("{transaction}: the study was steered since its state was read")]
     Outdated {
         /// The transaction's name.
@@ -32,7 +32,7 @@ pub enum StoreError {
         /// The transaction's name.
         transaction: &'static str,
     },
-    /// A study would be the user's first one too many.
+    /// The user already has the largest allowed number of studies.
     #[error("{transaction}: uid {uid} has {most} studies, the most of a user")]
     TooManyStudies {
         /// The transaction's name.
@@ -42,7 +42,7 @@ pub enum StoreError {
         /// The most studies.
         most: u32,
     },
-    /// A change would be the user's first one too many within a day.
+    /// The user has already made the largest allowed number of changes within a day.
     #[error("{transaction}: uid {uid} has changed {most} things within a day, the most of a user")]
     TooManyChanges {
         /// The transaction's name.
@@ -52,7 +52,7 @@ pub enum StoreError {
         /// The most changes.
         most: u64,
     },
-    /// An order would be the user's first one too many in force.
+    /// The user already has the largest allowed number of orders in force.
     #[error("{transaction}: uid {uid} has {most} orders in force, the most of a user")]
     TooManyOrders {
         /// The transaction's name.
@@ -62,28 +62,28 @@ pub enum StoreError {
         /// The most orders.
         most: u64,
     },
-    /// Studies are of a cluster that the service does not have.
+    /// Studies belong to a cluster that the service does not have.
     #[error("{}", not_served(*.studies, .cluster.as_deref(), .clusters))]
     NotServed {
-        /// How many.
+        /// The number of these studies.
         studies: u64,
-        /// Theirs; `None`: they are of none.
+        /// Their cluster; `None`: they have none.
         cluster: Option<String>,
-        /// Those that the service has.
+        /// The clusters that the service has.
         clusters: Vec<String>,
     },
-    /// Two clusters have some of the same studies, which cannot be one's.
+    /// Two clusters have some of the same studies, which cannot be merged.
     #[error(
         "nothing was changed: cluster {to} has {studies} of these studies itself, with runs of its own; keep both \
          clusters in service.toml, this one with `sources = []` if it is no more"
     )]
     StudiesOfBoth {
-        /// How many.
+        /// The number of these studies.
         studies: u64,
-        /// The cluster that has them too.
+        /// The cluster that has them as well.
         to: String,
     },
-    /// Retention has removed what is asked for or spoken of.
+    /// Retention has removed the runs that were asked for.
     #[error("{transaction}: runs that started up to {through} were removed by retention")]
     Removed {
         /// The transaction's name.
@@ -91,15 +91,15 @@ pub enum StoreError {
         /// The latest start of a removed run.
         through: Timestamp,
     },
-    /// The URL cannot be a database's.
+    /// The URL cannot be that of a database.
     #[error("the database's URL: {0}")]
     Url(#[from] UrlError),
-    /// No server of the database could be worked with.
+    /// No server of the database can be used.
     #[error("{transaction}: {unavailable}")]
     Unavailable {
         /// The transaction's name.
         transaction: &'static str,
-        /// What is wrong with each server.
+        /// The problem of each server.
         unavailable: Unavailable,
     },
     /// PostgreSQL failed.
@@ -141,10 +141,10 @@ pub enum StoreError {
         actual: i64,
         /// The newest migration this program carries.
         known: i64,
-        /// Who is connected.
+        /// The role of the connection.
         role: String,
     },
-    /// The database lacks migrations of this program, which a pooler does not let it apply.
+    /// The database lacks migrations of this program, which cannot be applied through a pooler.
     #[error(
         "{}, and migrations need a session of their own, which a pooler in transaction mode has not: run \
          `io-autotuned --migrate URL` with the URL of PostgreSQL itself (docs/install.md, \"Database\")",
@@ -156,12 +156,12 @@ pub enum StoreError {
         /// The newest migration this program carries.
         known: i64,
     },
-    /// The role does not look for tables where this program's are.
+    /// The role's search path does not lead to this program's tables.
     #[error("{}", foreign(.search_path, .schema.as_deref()))]
     ForeignSearchPath {
         /// The role's search path.
         search_path: String,
-        /// The schema that the tables are in; `None`: there are none, and the path names no schema.
+        /// The schema of the tables; `None`: there are none, and the path names no schema.
         schema: Option<String>,
     },
     /// A row breaks an invariant: corruption or a bug, never a user's mistake.
@@ -211,12 +211,12 @@ fn not_served(studies: u64, cluster: Option<&str>, clusters: &[String]) -> Strin
     }
 }
 
-/// What a request waited for in vain.
+/// The resource that a request waited for in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scarce {
     /// The study or one of its runs: another request holds the lock.
     Study,
-    /// A connection: none came free in time, though the database answers.
+    /// A connection: none became free in time, although the database answers.
     Connections,
 }
 
@@ -232,7 +232,8 @@ impl fmt::Display for Scarce {
 impl StoreError {
     const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-    /// Whether the schema waits for its owner, or for an admin who corrects where it is looked for.
+    /// Returns true if the schema waits for its owner, or for an admin who corrects the search
+    /// path.
     #[must_use]
     pub fn is_for_the_owner(&self) -> bool {
         matches!(
@@ -243,7 +244,7 @@ impl StoreError {
         )
     }
 
-    /// Whether the database cannot be worked with now and may come back.
+    /// Returns true if the database cannot be used at present and may come back.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
@@ -260,7 +261,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database answered, whatever it said.
+    /// Returns true if the database answered, whatever the answer was.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         match self {
@@ -269,7 +270,8 @@ impl StoreError {
         }
     }
 
-    /// What an admin can do about the database; `None`: the error itself says it, or nothing can be done.
+    /// The remedy that an admin has for the database; `None` if the error itself names it, or if
+    /// there is none.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -285,7 +287,7 @@ impl StoreError {
         }
     }
 
-    /// The error, and what an admin can do about it.
+    /// The error, with what an admin can do about it.
     #[must_use]
     pub fn with_remedy(&self) -> String {
         match self.remedy() {
@@ -294,9 +296,10 @@ impl StoreError {
         }
     }
 
-    /// Whether an immediate retry may succeed: the connection was lost, its server no longer takes
-    /// writes, or PostgreSQL rolled this transaction back to end a deadlock. False where the caller
-    /// has waited already: for what is [`Busy`](Self::Busy), or until all servers had been looked at.
+    /// Returns true if an immediate retry may succeed: the connection was lost, its server no
+    /// longer takes writes, or PostgreSQL rolled this transaction back to end a deadlock. False
+    /// where the caller has waited already, for a [`Busy`](Self::Busy) resource or until all
+    /// servers had been looked at.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -313,7 +316,8 @@ impl StoreError {
         }
     }
 
-    /// Whether PostgreSQL refused the data (SQLSTATE classes 22 and 23): a retry cannot help.
+    /// Returns true if PostgreSQL refused the data (SQLSTATE classes 22 and 23), so that a retry
+    /// cannot help.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -327,8 +331,8 @@ impl StoreError {
         }
     }
 
-    /// Whether it is an affair of what was asked for, and of nothing else: another study, run or job
-    /// may go well just now.
+    /// Returns true if the error concerns only what was asked for: requests about other studies,
+    /// runs or jobs may succeed at the same time.
     #[must_use]
     pub fn is_of_the_data(&self) -> bool {
         !self.is_outage()
@@ -336,7 +340,7 @@ impl StoreError {
             && !matches!(self, Self::Busy { .. } | Self::Outdated { .. })
     }
 
-    /// The database has not answered while whoever asks could wait.
+    /// The error for a database that has not answered within the caller's time.
     #[must_use]
     pub fn silent(transaction: &'static str) -> Self {
         Self::Unavailable {
@@ -380,7 +384,7 @@ impl StoreError {
     }
 }
 
-/// What an error says of the servers; else the error itself.
+/// The outage in an error, if it is one; otherwise the error itself.
 fn unavailable(error: sqlx::Error) -> Result<Unavailable, sqlx::Error> {
     match error {
         sqlx::Error::AnyDriverError(carried) => carried

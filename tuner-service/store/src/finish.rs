@@ -20,7 +20,7 @@ use crate::{start, state};
 /// A node's report at the end of a job.
 #[derive(Clone, Debug)]
 pub struct Finish<'a> {
-    /// The request's nonce, 32 hexadecimal digits: it is read once by all replicas.
+    /// The request's nonce, 32 hexadecimal digits. All replicas together accept it once.
     pub nonce: &'a str,
     /// The job.
     pub job: &'a JobKey,
@@ -28,21 +28,21 @@ pub struct Finish<'a> {
     pub sluid: Option<&'a Sluid>,
     /// The run, if the start was answered.
     pub run_id: Option<i64>,
-    /// When the job's prolog ran on this node, by the node's clock, if known.
+    /// The time when the job's prolog ran on this node, by the node's clock, if known.
     pub prolog_at: Option<Timestamp>,
     /// The node that reports.
     pub node: &'a str,
-    /// Number of nodes, for a run without a start.
+    /// The number of nodes, for a run without a start.
     pub nodes: u32,
     /// The study, for a run without a start.
     pub study: &'a StudyKey,
-    /// What the user asked for, for a run without a start.
+    /// The user's request, for a run without a start.
     pub request: Value,
     /// The accelerator's space. Required unless the run exists.
     pub space: Option<&'a Space>,
-    /// How nothing is delivered, for a run without a start.
+    /// The stored form of an empty delivery, for a run without a start.
     pub delivery: Value,
-    /// Why there is no start, in one sentence.
+    /// The reason why there is no start, in one sentence.
     pub no_start: &'a str,
     /// The report as received.
     pub report: Value,
@@ -61,29 +61,30 @@ impl Finish<'_> {
     }
 }
 
-/// What all reports of a run say together.
+/// The content of all reports of a run together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
-    /// Seconds; `None`: no step's end was seen.
+    /// Elapsed in seconds; `None`: the end of no step was seen.
     pub elapsed: Option<f64>,
-    /// The batch step's wait status; without one the first step's that is not 0, else 0.
+    /// The batch step's wait status; without a batch step the first step's that is not 0, otherwise
+    /// 0.
     pub wait_status: i32,
-    /// What was applied, as stored.
+    /// The settings that were applied, as stored.
     pub applied: Value,
-    /// Positive numbers by name, of all its nodes.
+    /// Positive numbers by name, over all its nodes.
     pub measures: BTreeMap<String, f64>,
-    /// What the reports still lack, in one sentence; `None`: nothing.
+    /// The part that the reports still lack, in one sentence; `None`: they are complete.
     pub missing: Option<String>,
-    /// What slurmd told the epilog, as stored.
+    /// The end of the job as slurmd told it to the epilog, as stored.
     pub epilog: Option<Value>,
 }
 
 /// A stored report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The run it belongs to.
+    /// The run to which the report belongs.
     pub run_id: i64,
-    /// It was stored before and changes nothing.
+    /// True if it was stored before, so that it changes nothing.
     pub duplicate: bool,
 }
 
@@ -91,9 +92,9 @@ impl Store {
     /// Stores a node's report; on an error the caller keeps the report. `merge` gets this report
     /// alone: a run's first report is applied at once, several are merged later by
     /// [`Store::merge_reports`]. A run that never started is recorded as a run of the default,
-    /// because its node had no answer and applied nothing. Errs with [`StoreError::Replayed`] if the
-    /// request was read before, and with [`StoreError::Removed`] if its run may have been removed; to
-    /// a run without its reports, a report changes nothing.
+    /// because its node had no answer and applied nothing. Returns [`StoreError::Replayed`] if the
+    /// request was read before, and [`StoreError::Removed`] if its run may have been removed. If
+    /// retention has trimmed the run, the report changes nothing.
     pub async fn finish_run(
         &self,
         finish: &Finish<'_>,
@@ -102,7 +103,7 @@ impl Store {
         const NAME: &str = "finish_run";
         let merged = merge(&finish.report);
         let nonce = Some(finish.nonce);
-        // Without a run's number, too: the nonce is kept.
+        // Also without a run's number, so that the nonce is stored.
         let named = finish.run_id.unwrap_or_default();
         let stored = self.store_report(NAME, named, finish, &merged, nonce);
         if let Some(finished) = stored.await? {
@@ -122,8 +123,8 @@ impl Store {
             .ok_or_else(|| StoreError::invariant(NAME, "a run is there and cannot be reported of"))
     }
 
-    /// Stores a report in one statement, unless the nonce is known. It locks the run first, so only
-    /// one of two reports is the first. `None`: the job has no such run.
+    /// Stores a report in one statement, unless the nonce is known. It locks the run first, so that
+    /// only one of two reports is the first. `None`: the job has no such run.
     async fn store_report(
         &self,
         name: &'static str,
@@ -185,8 +186,8 @@ impl Store {
         }))
     }
 
-    /// Merges a run's reports: `add` takes them in one by one, in order of arrival, because
-    /// together they may be larger than memory. Errs without such a run.
+    /// Merges a run's reports: `add` gets them one by one, in order of arrival, because together
+    /// they may be larger than memory. Returns an error if there is no such run.
     pub async fn merge_reports<R: Default>(
         &self,
         run_id: i64,
@@ -232,7 +233,7 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// Whether the report's run exists.
+    /// Returns true if the report's run exists.
     pub async fn has_run(&self, finish: &Finish<'_>) -> Result<bool, StoreError> {
         Ok(self.reported("has_run", finish).await?.is_some())
     }
@@ -264,7 +265,7 @@ impl Store {
             Reported::Nothing { generation_number } => generation_number,
         };
         let state = state::load(&mut transaction, NAME, study_id).await?;
-        // If another node's report came first, its run serves this one too.
+        // If another node's report came first, its run serves this report too.
         sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
                                parametrization, reason, suggestion, delivery, nodes, unstarted, generation, sluid)
@@ -300,8 +301,8 @@ enum Reported {
     },
 }
 
-/// The run that a report names, if it is of this launch, else the run of the launch. A report with
-/// neither run nor prolog time concerns the latest run of its key.
+/// The run that a report names, if it is a run of this launch, otherwise the run of the launch. A
+/// report with neither a run nor a prolog time belongs to the latest run of its key.
 async fn reported(
     connection: &mut Connection,
     name: &'static str,

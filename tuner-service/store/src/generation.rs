@@ -1,10 +1,10 @@
-//! Generations of a job id: Slurm gives an id again when ids wrap around or slurmctld is set up
-//! anew.
+//! Generations of a job id: Slurm gives an id again when ids wrap around, or when slurmctld is set
+//! up anew.
 //!
-//! Slurm's id of a launch (25.11 on) says which run is its own. Where the launch or the run has
-//! none, a launch is not the one of its key's latest run if it is another user's, if it began well
-//! after that run's end, or if it began (by Slurm) long after that run's start request: all nodes
-//! of one launch ask after its begin.
+//! Slurm's id of a launch (25.11 on) identifies its run. If the launch or the run has none, a
+//! launch is not that of the latest run with its key in three cases: it is another user's, it began
+//! well after that run's end, or it began (by Slurm) long after that run's start request, because
+//! all nodes of one launch ask after its begin.
 
 use io_autotune_model::{Parametrization, Phase, Role, Rule, Sluid};
 use jiff::Timestamp;
@@ -16,15 +16,16 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, word};
 
-/// Seconds after a launch's end until no request can come from it: requests in transit are
-/// answered, and a prolog that the end overtook has run.
+/// The seconds after a launch's end until no request can come from it: by then requests in transit
+/// are answered, and a prolog that was overtaken by the end has run.
 const ASKED_AFTER_END: f64 = 60.0;
 
-/// Seconds. The clocks of slurmctld and the database differ by less, or MUNGE would fail.
+/// The seconds by which the clocks of slurmctld and the database may differ. With more, MUNGE would
+/// fail.
 const CLOCKS_DIFFER: f64 = 600.0;
 
-/// Seconds. The end of a run is its outcome record, or its verdict if it has a report. A run that
-/// was given up may be alive; after this time it is not.
+/// The seconds after which a run that was given up is surely over. The end of other runs is their
+/// outcome record, or their verdict if they have a report.
 const GIVEN_UP: f64 = 86_400.0;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +33,9 @@ pub(crate) struct Launch<'a> {
     pub(crate) job: &'a JobKey,
     pub(crate) sluid: Option<&'a Sluid>,
     pub(crate) uid: u32,
-    /// When its prolog ran, if not just now.
+    /// The time when its prolog ran, if not just now.
     pub(crate) prolog_at: Option<Timestamp>,
-    /// Its begin by slurmctld's clock, if known.
+    /// The launch's begin by slurmctld's clock, if known.
     pub(crate) began_at: Option<Timestamp>,
 }
 
@@ -49,15 +50,15 @@ pub struct StartedRun {
     pub role: Role,
     /// The rule that decided, unless an earlier version did.
     pub rule: Option<Rule>,
-    /// Whether its role was drawn: nobody is told it before the run has ended.
+    /// True if its role was drawn, and so must not be shown before the run has ended.
     pub is_drawn: bool,
-    /// What it is launched with.
+    /// The parametrization that it is launched with.
     pub parametrization: Parametrization,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
     /// How the parametrization is delivered.
     pub delivery: Value,
-    /// What became of its burst buffer's directives, as stored, if that was told.
+    /// The result of completing its burst buffer's directives, as stored, if it was reported.
     pub directives: Option<Value>,
 }
 
@@ -86,7 +87,7 @@ impl Store {
     }
 }
 
-/// The launch's own run, if Slurm's id names one, else the latest of its key.
+/// The launch's own run if Slurm's id identifies one, otherwise the latest run with its key.
 pub(crate) async fn latest(
     connection: &mut Connection,
     name: &'static str,

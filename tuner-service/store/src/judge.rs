@@ -1,4 +1,4 @@
-//! Verdicts: they enter the study's caches, and a later one may revise them.
+//! Verdicts: they enter the study's caches, and a later verdict may revise them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -20,30 +20,31 @@ use crate::retention::refuse_removed;
 use crate::studies::lock_study;
 use crate::tested;
 
-/// Whether a run counts, and for what.
+/// The verdict on a run: whether it counts, and for which parametrization.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Its elapsed counts for the parametrization that was applied.
+    /// The elapsed of the run counts for the parametrization that was applied.
     Counted {
-        /// What was applied.
+        /// The parametrization that was applied.
         parametrization: Parametrization,
-        /// Why, in one sentence.
+        /// The reason, in one sentence.
         why: String,
     },
-    /// The time limit ended it: elapsed is a lower bound for what was applied.
+    /// The time limit ended the run: elapsed is a lower bound for the parametrization that was
+    /// applied.
     Censored {
-        /// What was applied.
+        /// The parametrization that was applied.
         parametrization: Parametrization,
-        /// Why, in one sentence.
+        /// The reason, in one sentence.
         why: String,
     },
     /// It does not count.
     NotCounted {
-        /// Why, of the list.
+        /// The reason, from the list.
         because: NotCountedBecause,
-        /// Why, in one sentence.
+        /// The reason, in one sentence.
         why: String,
-        /// What the run had, if it may have made the job fail.
+        /// The parametrization of the run, if it may have made the job fail.
         failed: Option<Parametrization>,
     },
 }
@@ -67,7 +68,7 @@ impl Verdict {
         }
     }
 
-    /// Why its run does not count, of the list.
+    /// The reason why the run does not count, from the list.
     #[must_use]
     pub fn because(&self) -> Option<NotCountedBecause> {
         match self {
@@ -76,7 +77,7 @@ impl Verdict {
         }
     }
 
-    /// The effect on the caches. `None`: the verdict needs an elapsed and there is none.
+    /// The effect on the caches. `None`: the verdict needs an elapsed time, and there is none.
     fn effect(&self, elapsed: Option<f64>, measures: BTreeMap<String, f64>) -> Option<Effect> {
         match self {
             Self::Counted {
@@ -98,16 +99,16 @@ impl Verdict {
     }
 }
 
-/// What [`Store::judge_runs`] did with a verdict.
+/// The result of [`Store::judge_runs`] for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// The run's first verdict.
     First,
-    /// It replaces an earlier one.
+    /// The verdict replaces an earlier one.
     Revised,
-    /// The run has this verdict already.
+    /// The run already has this verdict.
     Unchanged,
-    /// The run has changes that the verdict did not know: judge again.
+    /// The run has changes that the verdict has not seen: judge again.
     Outdated,
 }
 
@@ -116,11 +117,12 @@ pub enum Judged {
 pub struct Judgement<'a> {
     /// The run.
     pub run_id: i64,
-    /// The run's number of changes when the verdict was made.
+    /// The run's number of changes that the verdict has seen.
     pub changes: i64,
     /// The verdict.
     pub verdict: &'a Verdict,
-    /// What the accelerator said was in force on the run's nodes. Recorded with the first verdict.
+    /// The values in force on the run's nodes, as the accelerator reports them. Recorded with the
+    /// first verdict.
     pub observed_values: &'a [ObservedValue],
 }
 
@@ -142,11 +144,11 @@ struct Added {
 struct Judging {
     phase: Phase,
     role: Role,
-    /// Seconds since 1970.
+    /// The start, in seconds since 1970.
     started: i64,
     elapsed: Option<f64>,
     measures: BTreeMap<String, f64>,
-    /// How long others took meanwhile, over the means of their parametrizations.
+    /// How long other runs took at the same time, over the means of their parametrizations.
     others: Option<f64>,
     changes: i64,
     dirty: bool,
@@ -178,8 +180,8 @@ impl Store {
 
     /// Stores verdicts on runs of one epoch, in this order and in one transaction, and enters them
     /// into the epoch's caches. Returns the results and, if a verdict is new, the open transaction:
-    /// the caller assesses the study in it, then commits. Errs when a verdict does not fit its run
-    /// or the runs are of several epochs.
+    /// the caller assesses the study in it, then commits. Returns an error if a verdict does not
+    /// fit its run, or if the runs are of several epochs.
     pub async fn judge_runs(
         &self,
         judgements: &[Judgement<'_>],
@@ -218,7 +220,7 @@ impl Store {
             }
             let mut measures = run.measures;
             measures.remove(OTHERS_RATIO);
-            // What an earlier verdict knew stays known.
+            // What an earlier verdict has stored stays.
             let others = match standings.get(&run_id) {
                 Some(standing) => standing.effect.measures().remove(OTHERS_RATIO),
                 None => run.others,
@@ -237,7 +239,7 @@ impl Store {
                     Judged::Unchanged
                 }
                 standing => {
-                    // If neither effect touches a parametrization, the caches stay valid.
+                    // If neither effect concerns a parametrization, the caches stay valid.
                     is_revised |= standing.as_ref().is_some_and(|standing| {
                         standing.effect != Effect::Nothing || judgement.effect != Effect::Nothing
                     });
@@ -277,7 +279,8 @@ impl Store {
             }
             add(&mut transaction, epoch_id, &added).await?;
             if is_revised {
-                // A mean cannot be downdated without rounding; adding up anew gives the same bits.
+                // A number cannot be taken out of a mean without rounding errors; adding up anew
+                // gives the same bits.
                 let fold = fold(&mut transaction, NAME, epoch_id, last).await?;
                 tested::replace(&mut transaction, NAME, epoch_id, &fold.tested).await?;
             } else {
@@ -305,7 +308,7 @@ struct Locked {
     objective: Objective,
 }
 
-/// Locks the study of runs that must be of one epoch.
+/// Locks the study of the runs, which must be of one epoch.
 async fn lock_epoch(connection: &mut Connection, run_ids: &[i64]) -> Result<Locked, StoreError> {
     let epochs = sqlx::query!(
         "select distinct e.id, e.study_id, e.objective from runs r join epochs e on e.id = r.epoch_id where r.id = any($1)",

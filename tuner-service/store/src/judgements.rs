@@ -1,4 +1,4 @@
-//! The table `judgements`. Its rows add up to an epoch's history.
+//! The table `judgements`, whose rows add up to an epoch's history.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::pool::Store;
 use crate::records::{objective, value, word};
 use crate::retention::refuse_removed;
 
-/// Rows per query: an epoch has as many judgements as runs.
+/// The number of rows per query, because an epoch has as many judgements as runs.
 const PAGE: i64 = 1000;
 
 /// The effect of a judgement on a parametrization's statistics.
@@ -89,7 +89,7 @@ impl Effect {
         }
     }
 
-    /// Adds a run to its parametrization's statistics. `started`: seconds since 1970.
+    /// Adds a run to its parametrization's statistics. `started` is in seconds since 1970.
     pub(crate) fn enter(
         &self,
         name: &'static str,
@@ -139,7 +139,7 @@ impl Fold {
 
     fn history(self) -> History {
         let mut tested: Vec<_> = self.tested.into_values().collect();
-        // Unique: a run concerns one parametrization.
+        // The order is unique, because a run belongs to one parametrization.
         tested.sort_by_key(|tested| tested.first_ordinal);
         History {
             tested,
@@ -149,8 +149,8 @@ impl Fold {
 }
 
 /// Adds up an epoch's judgements up to an ordinal, on top of what the epoch took from its parent.
-/// The caches are kept in the same order, so the results agree to the last bit. Errs with
-/// [`StoreError::Removed`] if retention has removed any of them.
+/// The caches are updated in the same order, so the results agree to the last bit. Returns
+/// [`StoreError::Removed`] if retention has removed any of the judgements.
 pub(crate) async fn fold(
     connection: &mut Connection,
     name: &'static str,
@@ -177,9 +177,9 @@ struct Link {
     epoch_id: i64,
     space: Space,
     objective: Objective,
-    /// How many of its judgements count.
+    /// The number of its judgements that count.
     up_to: i64,
-    /// The parent, and how many of its judgements were taken.
+    /// The parent, and the number of its judgements that were taken.
     takes: Option<(i64, i64)>,
 }
 

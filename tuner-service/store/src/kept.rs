@@ -1,4 +1,5 @@
-//! Epochs as starts read them last. PostgreSQL says with each start whether a copy still holds.
+//! Copies of epochs as starts last read them. With each start PostgreSQL returns whether a copy is
+//! still valid.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,12 +9,13 @@ use crate::connections::Connection;
 use crate::epoch_state::{EpochState, epoch_state};
 use crate::error::StoreError;
 
-/// What copies may weigh together: at some 3 KB each, up to about 12 MB.
+/// The most that copies may weigh together: about 12 MB, at some 3 KB each.
 const MOST: usize = 4096;
-/// An epoch weighs as much as its tested parametrizations, and its space as much as so many.
+/// The weight of a space. An epoch weighs as much as the number of its tested parametrizations, and
+/// its space as much as this many of them.
 const SPACE: usize = 4;
 
-/// Copies of epochs, those of the most recent starts.
+/// Copies of the epochs of the most recent starts.
 #[derive(Debug)]
 pub(crate) struct KeptEpochs(Mutex<Kept>);
 
@@ -45,15 +47,15 @@ impl Default for KeptEpochs {
 }
 
 impl KeptEpochs {
-    /// The copy of an epoch, if it is of this very version.
+    /// The copy of an epoch, if it has exactly this version.
     pub(crate) fn at(&self, epoch_id: i64, version: &str) -> Option<Arc<EpochState>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let copied = kept.epochs.get(&epoch_id)?;
         (copied.version == version).then(|| Arc::clone(&copied.epoch))
     }
 
-    /// The epoch, from the copy or the database, under the study's lock. Whoever holds it must not
-    /// change the epoch afterwards.
+    /// The epoch, from the copy or the database, under the study's lock. The caller must not change
+    /// the epoch under the same lock afterwards.
     pub(crate) async fn read(
         &self,
         connection: &mut Connection,

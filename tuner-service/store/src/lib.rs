@@ -1,9 +1,9 @@
 //! The store: PostgreSQL holds all state, service replicas hold none, and all SQL is here.
 //!
-//! Rules: time comes from the database. A study is serialised by its row lock, held for one
-//! suggestion. Every write asserts how many rows it touched. Every transaction has a name, which
-//! `pg_stat_activity` and the logs show. "Not found" is a value, not an error. Every method errs
-//! when the database fails; a method's doc names its other errors.
+//! Rules: time comes from the database. A study is serialised by its row lock, which is held for
+//! one suggestion. Every write asserts the number of rows it touched. Every transaction has a name,
+//! which `pg_stat_activity` and the logs show. "Not found" is a value, not an error. Every method
+//! returns an error when the database fails; a method's doc names its other errors.
 
 #![forbid(unsafe_code)]
 

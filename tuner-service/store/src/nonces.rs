@@ -1,4 +1,5 @@
-//! Which requests were read: MUNGE and SACK remember on one host, or in one process.
+//! The nonces of requests that were read. MUNGE and SACK remember them only on one host, or in one
+//! process.
 
 use std::time::Duration;
 
@@ -6,8 +7,8 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 
 impl Store {
-    /// Whether a request is read for the first time, by any replica. `nonce` has 32 hexadecimal
-    /// digits.
+    /// Returns true if a request is read for the first time by any replica. `nonce` has 32
+    /// hexadecimal digits.
     pub async fn is_first_reading(&self, nonce: &str) -> Result<bool, StoreError> {
         let inserted = sqlx::query!(
             "insert into nonces (nonce) values (decode($1, 'hex')) on conflict do nothing",
@@ -19,7 +20,7 @@ impl Store {
         Ok(inserted.rows_affected() == 1)
     }
 
-    /// Forgets the requests that were read `age` ago.
+    /// Deletes the nonces of requests that were read `age` ago.
     pub async fn forget_nonces(&self, age: Duration) -> Result<(), StoreError> {
         sqlx::query!(
             "delete from nonces where seen_at < now() - make_interval(secs => $1)",

@@ -1,5 +1,5 @@
-//! Orders: pins and freezes of many studies, and tuning that is turned off. An order is a rule by
-//! scope; it holds for studies that begin later too.
+//! Orders: pins and freezes of many studies, and tuning that is turned off. An order is a rule for
+//! a scope, and so applies to studies that begin later too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::records::{number, timestamp};
 /// Values as text, by parameter.
 pub type Values = BTreeMap<String, String>;
 
-/// Which studies an order is about. `None`: any.
+/// The studies that an order applies to. `None`: any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// The study.
@@ -35,19 +35,19 @@ pub struct Scope {
     pub cluster: Option<String>,
 }
 
-/// What is ordered.
+/// The content of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
     /// Every run gets these values; other parameters keep the default.
     Pin(Values),
-    /// Every run gets the best known; nothing is explored.
+    /// Every run gets the best known parametrization; nothing is explored.
     Freeze,
     /// Runs are measured, and nothing is applied.
     Off,
 }
 
 impl Directive {
-    /// As the table has it.
+    /// The word in the table.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -82,45 +82,45 @@ impl Directive {
 pub struct OrderChange {
     /// The order.
     pub order_id: i64,
-    /// The line of the audit.
+    /// The number of the line in the audit.
     pub line: i64,
 }
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRow {
-    /// Its number.
+    /// The order's number.
     pub order_id: i64,
-    /// What.
+    /// The content.
     pub directive: Directive,
-    /// Which studies.
+    /// The studies.
     pub scope: Scope,
-    /// Who ordered it.
+    /// The uid of the user who gave it.
     pub uid: u32,
     /// That user's login name, if known.
     pub user: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// When.
+    /// The time when it was given.
     pub at: Timestamp,
-    /// It is in force before; `None`: until it is ended.
+    /// The order is in force before this time; `None`: until it is ended.
     pub until: Option<Timestamp>,
-    /// It is in force no more.
+    /// True if it is no longer in force.
     pub is_over: bool,
 }
 
-/// What is ordered for a study at one moment.
+/// The orders in force for a study at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ordered {
     /// The orders in force, by number, the most specific first.
     pub ids: Vec<i64>,
-    /// Nothing is explored.
+    /// True if nothing is explored.
     pub frozen: bool,
-    /// Nothing is applied.
+    /// True if nothing is applied.
     pub off: bool,
-    /// The order that decides what runs get; `None`: the search, or the study's own pin.
+    /// The order that decides what runs get; `None`: the search decides, or the study's own pin.
     pub decides: Option<i64>,
-    /// `StudyState::pin` is the study's own.
+    /// True if `StudyState::pin` is the study's own.
     pub(crate) own_pin: bool,
     pub(crate) pin: Option<Parametrization>,
 }
@@ -133,8 +133,8 @@ pub(crate) struct InForce {
 }
 
 impl Ordered {
-    /// Of the orders in force, the most specific first. A pin whose values do not fit the space is
-    /// about another accelerator's studies.
+    /// Evaluates the orders in force, the most specific first. A pin whose values do not fit the
+    /// space is meant for studies of another accelerator.
     pub(crate) fn of(orders: &[InForce], space: &Space, own_pin: bool) -> Self {
         let first = |kind| orders.iter().find(|order| order.kind == kind);
         let (off, freeze) = (first("off"), first("freeze"));
@@ -167,7 +167,7 @@ impl Ordered {
     }
 }
 
-/// The parametrization that these values are in a space; `None` if they do not fit it.
+/// The parametrization with these values in a space; `None` if they do not fit it.
 #[must_use]
 pub fn fitting(space: &Space, values: &Values) -> Option<Parametrization> {
     let values = values.iter();
@@ -177,7 +177,7 @@ pub fn fitting(space: &Space, values: &Values) -> Option<Parametrization> {
 }
 
 impl Store {
-    /// Orders. An order of the same kind and scope ends.
+    /// Gives an order. An order of the same kind and scope ends.
     pub async fn order(
         &self,
         scope: &Scope,
@@ -236,7 +236,7 @@ impl Store {
         Ok(Some(OrderChange { order_id, line }))
     }
 
-    /// An order, though it be over. `None`: there is none of this number.
+    /// An order, in force or over. `None`: there is none with this number.
     pub async fn order_of(&self, order_id: i64) -> Result<Option<OrderRow>, StoreError> {
         let everyone = Visible::of(None, None);
         let which = Which::Number(order_id);
@@ -244,9 +244,9 @@ impl Store {
         Ok(found.pop())
     }
 
-    /// At most `limit` of the orders in force after the one of a number, oldest first; of an owner those
-    /// that are about all of their studies or some, those for everyone among them; and those about one
-    /// study of others that is visible.
+    /// At most `limit` of the orders in force with a number above `after`, oldest first. For an
+    /// owner: those for all or some of their studies, those for everyone among them, and those for
+    /// a single visible study of another user.
     pub async fn orders(
         &self,
         owner_uid: Option<u32>,
@@ -259,8 +259,8 @@ impl Store {
         self.listed("orders", &visible, which).await
     }
 
-    /// The order of a kind that is in force for a scope. Of one study it is the same order whether its
-    /// owner gave it or an admin did.
+    /// The order of a kind that is in force for a scope. For a single study it is the same order,
+    /// whether its owner gave it or an admin did.
     pub async fn order_in_force(
         &self,
         scope: &Scope,
@@ -293,7 +293,8 @@ impl Store {
         }
     }
 
-    /// Ends the orders whose time is over, so that what is in force is found without them.
+    /// Ends the orders whose time is over, so that queries for orders in force need not look at
+    /// them.
     pub async fn end_overdue_orders(&self) -> Result<u64, StoreError> {
         let ended = sqlx::query!(
             "update orders set ended_at = until where ended_at is null and until <= now()"
@@ -304,7 +305,7 @@ impl Store {
         Ok(ended.rows_affected())
     }
 
-    /// The orders in force that are visible, or one whether it is in force or not.
+    /// The visible orders in force, or a single order in force or over.
     async fn listed(
         &self,
         name: &'static str,
@@ -368,14 +369,14 @@ impl Store {
     }
 }
 
-/// Which orders to list.
+/// The orders to list.
 #[derive(Clone, Copy)]
 enum Which {
     Number(i64),
     InForce { after: i64, limit: i64 },
 }
 
-/// Orders are written one after the other, and read meanwhile.
+/// Serialises changes of orders. They can be read at the same time.
 pub(crate) async fn lock_orders(
     connection: &mut Connection,
     name: &'static str,
@@ -387,8 +388,8 @@ pub(crate) async fn lock_orders(
     Ok(())
 }
 
-/// Errs with [`StoreError::TooManyOrders`] if a user may give no further order. For who has
-/// [locked](lock_orders) them, so that nobody else adds one meanwhile.
+/// Returns [`StoreError::TooManyOrders`] if a user may give no further order. The caller must hold
+/// the [lock](lock_orders), so that nobody adds one at the same time.
 pub(crate) async fn has_room(
     connection: &mut Connection,
     name: &'static str,
@@ -494,7 +495,8 @@ pub(crate) async fn take_back(
     Ok(true)
 }
 
-/// An order that has ended is in force again. `false`: another of its kind and scope is.
+/// Puts an order that has ended in force again. `false`: another one with its kind and scope is in
+/// force.
 pub(crate) async fn put_back(
     connection: &mut Connection,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Outcome records (what Slurm says of how jobs ended), and the runs they belong to.
+//! Outcome records (Slurm's records of how jobs ended), and the runs they belong to.
 
 mod matching;
 
@@ -15,7 +15,7 @@ use crate::pool::Store;
 use crate::records::{number, word};
 use matching::{OutcomeRecord, RunAt, Truth, claims, truth};
 
-/// Where an outcome record is from, the least reliable first.
+/// The source of an outcome record, the least reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// slurmctld's memory, queried after the end.
@@ -28,16 +28,16 @@ pub enum Source {
 
 words!(Source, "source", Squeue => "squeue", Sacct => "sacct", Jobcomp => "jobcomp");
 
-/// What [`Store::claim_outcomes`] did.
+/// The result of [`Store::claim_outcomes`].
 #[derive(Debug, Default)]
 pub struct Claimed {
-    /// How many jobs had records to join.
+    /// The number of jobs with records to join.
     pub jobs: usize,
-    /// The jobs whose records cannot be joined, with why.
+    /// The jobs whose records cannot be joined, with the errors.
     pub failed: Vec<(u32, StoreError)>,
 }
 
-/// What [`Store::record_outcomes`] did.
+/// The result of [`Store::record_outcomes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// New records.
@@ -46,19 +46,20 @@ pub struct Recorded {
     pub duplicates: u64,
 }
 
-/// Jobs per call of [`Store::claim_outcomes`].
+/// The most jobs per call of [`Store::claim_outcomes`].
 const JOBS_AT_ONCE: i64 = 1000;
 
 impl Store {
-    /// Stores records, each once, and joins them to their runs. One without a run waits for it. Where the
-    /// records of some job cannot be joined, the others are; those wait like records without a run.
+    /// Stores records, each once, and joins them to their runs. A record without a run waits for
+    /// it. If the records of some job cannot be joined, those of other jobs are, and the job's wait
+    /// like records without a run.
     pub async fn record_outcomes(
         &self,
         source: Source,
         cluster: &str,
         records: &[Outcome],
     ) -> Result<Recorded, StoreError> {
-        // One lock order: two deliveries of the same records cannot deadlock.
+        // A fixed lock order, so that two deliveries of the same records cannot deadlock.
         let mut records: Vec<&Outcome> = records.iter().collect();
         records.sort_by_key(|record| (record.job_id, record.started_at, record.ended_at));
         match self.record(source, cluster, &records, true).await {
@@ -101,8 +102,8 @@ impl Store {
         })
     }
 
-    /// Joins records that came before their runs to runs without a verdict, but for those of the jobs
-    /// `except`. The jobs whose records cannot be joined are told, and hold up no other.
+    /// Joins records that came before their runs to runs without a verdict, without the jobs in
+    /// `except`. The jobs whose records cannot be joined are returned, and do not hold up others.
     pub async fn claim_outcomes(
         &self,
         cluster: &str,
@@ -155,7 +156,7 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// Deletes records that have met no run for that long. Returns how many.
+    /// Deletes records that have met no run for this long. Returns their number.
     pub async fn forget_unclaimed(&self, older_than: Duration) -> Result<u64, StoreError> {
         const NAME: &str = "forget_unclaimed";
         let result = sqlx::query!(
@@ -221,7 +222,7 @@ async fn insert(
 struct RunNow {
     at: RunAt,
     truth: Option<Truth>,
-    /// Its reports are gone, and with them what a new verdict would need.
+    /// True if its reports have been removed, and with them what a new verdict would need.
     is_trimmed: bool,
 }
 
@@ -253,7 +254,7 @@ async fn join(
         }
         for run in runs {
             let spoke = |claim: &Option<i64>| *claim == Some(run.at.run_id);
-            // An outcome that was stored before records were kept stands until a record comes.
+            // An outcome that was stored before records were kept stays until a record comes.
             if !known.iter().any(spoke) && !claims.iter().any(spoke) {
                 continue;
             }
@@ -287,7 +288,8 @@ async fn runs_of(
     jobs: &[i64],
 ) -> Result<BTreeMap<i64, Vec<RunNow>>, StoreError> {
     let rows = sqlx::query!(
-        // Nodes' clocks agree with slurmctld's (MUNGE demands it); the database's may have jumped.
+        // Nodes' clocks agree with slurmctld's (MUNGE requires it); the database's clock may have
+        // jumped.
         r#"select id, job_id, restart_count, unstarted, outcome, outcome_source, suspended, limit_seconds,
                   trimmed_at is not null as "is_trimmed!",
                   -- As text: one that is no time would end the statement for all jobs.
@@ -327,8 +329,8 @@ async fn runs_of(
     Ok(runs)
 }
 
-/// The earliest prolog that nodes tell of, in microseconds since Unix' epoch. What is no time, or a time
-/// that no clock shows, says nothing.
+/// The earliest time of a prolog in nodes' reports, in microseconds since 1970. A text that is not
+/// a time, or a time that no clock shows, is ignored.
 fn earliest(prologs: &[String]) -> Option<i64> {
     let times = prologs
         .iter()
@@ -399,7 +401,8 @@ async fn write_claims(
     Err(StoreError::invariant(name, "a word of Slurm's is gone"))
 }
 
-/// Updates a run's outcome. It counts as a change if state, suspension or limit differ.
+/// Updates a run's outcome. It counts as a change if the state, the suspension or the limit
+/// differs.
 async fn write_truth(
     connection: &mut Connection,
     name: &'static str,

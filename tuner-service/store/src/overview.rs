@@ -1,13 +1,13 @@
-//! All studies and runs together, in numbers, for who watches the service.
+//! Counts of all studies and runs together, for monitoring the service.
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 
-/// All studies and runs together. Words are as they are stored.
+/// Counts of all studies and runs together. Words are as they are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
-    /// Studies by the phase of their last run, the first phase if they have none, and the verdict on
-    /// their gain.
+    /// Numbers of studies by the phase of their last run (the first phase if they have none) and by
+    /// the verdict on their gain.
     pub studies: Vec<(String, String, i64)>,
     /// Findings of the studies' present epochs, by kind.
     pub findings: Vec<(String, i64)>,
@@ -19,7 +19,8 @@ pub struct Overview {
 }
 
 impl Store {
-    /// Counts all studies and what waits. Reads each study once: not for every request.
+    /// Counts all studies and everything that waits. It reads each study once, so it is too slow
+    /// for every request.
     pub async fn overview(&self) -> Result<Overview, StoreError> {
         const NAME: &str = "overview";
         let mut snapshot = self.snapshot(NAME).await?;

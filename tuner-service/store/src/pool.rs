@@ -14,7 +14,7 @@ use crate::sources::KeptSources;
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = sqlx::migrate!("../../migrations");
-    // A newer program's migrations: `schema_needs` says whether this one can work with them.
+    // Migrations of a newer program: `schema_needs` tells whether this program can work with them.
     migrations.set_ignore_missing(true);
     migrations
 });
@@ -29,20 +29,20 @@ pub struct Store {
     pub(crate) sources: Arc<KeptSources>,
 }
 
-/// How a store is opened.
+/// The options of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// The most connections at once.
+    /// The most connections at the same time.
     pub connections: u32,
     /// The longest wait for a connection.
     pub acquire_timeout: Duration,
-    /// The longest statement: by then whoever asked has given up.
+    /// The longest time of a statement: after it the caller has given up.
     pub statement_timeout: Duration,
     /// The most studies of a user.
     pub most_studies: u32,
-    /// Whether starts are told what other studies have learnt.
+    /// True if starts read priors from other studies.
     pub reads_sources: bool,
-    /// What stands between this program and the database.
+    /// The kind of pooler between this program and the database.
     pub pooler: Pooler,
 }
 
@@ -61,13 +61,13 @@ impl Default for StoreOptions {
 }
 
 impl Store {
-    /// Opens a pool of connections, lazily, so that a service can start before its database. Errs
-    /// when `url` cannot be a database's.
+    /// Opens a pool that connects lazily, so that a service can start before its database. Returns
+    /// an error if `url` cannot be a database's.
     pub fn open(url: &str, wanted: StoreOptions) -> Result<Self, StoreError> {
         Ok(Self::of(url.parse()?, wanted))
     }
 
-    /// Opens a pool of connections, lazily, by a URL that was read before.
+    /// Opens a pool that connects lazily, with a URL that has been checked.
     #[must_use]
     pub fn of(url: DatabaseUrl, wanted: StoreOptions) -> Self {
         let session = Session {
@@ -85,7 +85,7 @@ impl Store {
         }
     }
 
-    /// The same store, by another limit of studies, and by whether it reads what others have learnt.
+    /// The same store with another limit of studies, and with or without priors.
     #[must_use]
     pub fn with(&self, most_studies: u32, reads_sources: bool) -> Self {
         Self {
@@ -95,9 +95,9 @@ impl Store {
         }
     }
 
-    /// Applies missing migrations. Of several programs that start together one applies them; the
-    /// others wait without a limit. Errs when a newer version's schema needs a newer program, and
-    /// when there are missing ones that the role may not apply.
+    /// Applies missing migrations. If several programs start together, one applies them and the
+    /// others wait without a limit. Returns an error if a newer version's schema needs a newer
+    /// program, and if there are missing migrations that the role may not apply.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let (actual, known) = (self.refuse_newer_schema().await?, known_schema_version());
         if let Some(role) = self.role_that_may_not_migrate().await? {
@@ -112,14 +112,15 @@ impl Store {
             };
         }
         if self.pool.are_pooled() {
-            // Migrations hold a lock of their session.
+            // Migrations need a lock that belongs to their session.
             return if actual < known {
                 Err(StoreError::PooledMigration { actual, known })
             } else {
                 Ok(())
             };
         }
-        // An own connection: to drop it releases the migration lock. Only its waits have no limit.
+        // A connection of its own: dropping it releases the migration lock. Only its waits have no
+        // limit.
         let options = self.pool.options();
         let own = PgPoolOptions::new()
             .max_connections(1)
@@ -130,8 +131,8 @@ impl Store {
         Ok(migrated?)
     }
 
-    /// The connection's role, unless it may make tables: the service's own of
-    /// `deploy/sql/roles.sql` may not.
+    /// The connection's role if it may not create tables, as the service's own role of
+    /// `deploy/sql/roles.sql` may not; otherwise none.
     async fn role_that_may_not_migrate(&self) -> Result<Option<String>, StoreError> {
         sqlx::query_scalar(
             "select case when coalesce(has_schema_privilege(current_schema(), 'create'), false)
@@ -142,7 +143,8 @@ impl Store {
         .named("schema_version")
     }
 
-    /// The database's schema version. A newer one than this program's passes if it allows that.
+    /// The database's schema version. A version newer than this program is accepted if it allows
+    /// that.
     async fn refuse_newer_schema(&self) -> Result<i64, StoreError> {
         let (actual, known) = (self.schema_version().await?, known_schema_version());
         if actual > known && self.needed_migration().await? > known {
@@ -159,8 +161,8 @@ impl Store {
             .named("schema_version")
     }
 
-    /// The newest migration in the database; 0 if there is none. Errs with
-    /// [`StoreError::ForeignSearchPath`] when the schema is where the role does not look for it.
+    /// The newest migration in the database; 0 if there is none. Returns
+    /// [`StoreError::ForeignSearchPath`] if the schema is not in the role's search path.
     pub async fn schema_version(&self) -> Result<i64, StoreError> {
         const NAME: &str = "schema_version";
         let found: Schema = sqlx::query_as(
@@ -190,8 +192,8 @@ impl Store {
             .named(NAME)
     }
 
-    /// Errs unless the database answers, takes writes, and has a schema that this program can work
-    /// with.
+    /// Returns an error unless the database answers, takes writes, and has a schema that this
+    /// program can work with.
     pub async fn ready(&self) -> Result<(), StoreError> {
         let (actual, known) = (self.refuse_newer_schema().await?, known_schema_version());
         if actual < known {
@@ -200,19 +202,19 @@ impl Store {
         self.takes_writes().await
     }
 
-    /// The same; errs as well if it is not known by `deadline`.
+    /// The same check, which also fails if the result is not known by `deadline`.
     pub async fn ready_by(&self, deadline: Instant) -> Result<(), StoreError> {
         timeout_at(deadline, self.ready())
             .await
             .unwrap_or_else(|_| Err(StoreError::silent("ready")))
     }
 
-    /// Errs unless the database answers and takes writes.
+    /// Returns an error unless the database answers and takes writes.
     pub async fn takes_writes(&self) -> Result<(), StoreError> {
         self.pool.take_writes().await.named("takes_writes")
     }
 
-    /// Closes all connections; waits for those in use.
+    /// Closes all connections. Waits for those in use.
     pub async fn close(&self) {
         self.pool.close().await;
     }
@@ -225,7 +227,8 @@ impl Store {
         self.begin_with("begin", name, lock_wait).await
     }
 
-    /// A read-only transaction called `name`: statements see one snapshot. It ends when dropped.
+    /// A read-only transaction called `name`, whose statements see one snapshot. It ends when
+    /// dropped.
     pub(crate) async fn snapshot(&self, name: &'static str) -> Result<Transaction, StoreError> {
         let begin = "begin isolation level repeatable read read only";
         self.begin_with(begin, name, self.pool.acquire_timeout())
@@ -247,7 +250,7 @@ impl Store {
     }
 }
 
-/// Where the schema is.
+/// The location of the schema.
 #[derive(sqlx::FromRow)]
 struct Schema {
     is_here: bool,

@@ -8,18 +8,18 @@ use jiff::Timestamp;
 
 use crate::error::StoreError;
 
-/// The key of a launch, up to its generation.
+/// The key of a launch, apart from its generation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobKey {
     /// Slurm's ClusterName.
     pub cluster: String,
     /// Slurm's job id.
     pub job_id: u32,
-    /// How often the job was restarted.
+    /// The number of times that the job was restarted.
     pub restart_count: u32,
 }
 
-/// What identifies a study.
+/// The key of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StudyKey {
     /// Slurm's ClusterName.
@@ -30,11 +30,11 @@ pub struct StudyKey {
     pub owner_name: Option<String>,
     /// The application's name.
     pub application: String,
-    /// What the application is called in full, if its name is not all of it.
+    /// The application's full name, if its name does not have all of it.
     pub full_name: Option<String>,
     /// The accelerator's name.
     pub accelerator: String,
-    /// What makes runs incomparable, such as nodes and partition.
+    /// The study's context, which makes runs incomparable, such as nodes and partition.
     pub context: BTreeMap<String, String>,
 }
 
@@ -62,19 +62,19 @@ where
         .map_err(|_| StoreError::invariant(transaction, format!("{value} is out of range")))
 }
 
-/// Microseconds since 1970.
+/// A time from microseconds since 1970.
 pub(crate) fn timestamp(transaction: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros)
         .map_err(|error| StoreError::invariant(transaction, error.to_string()))
 }
 
-/// A stored objective.
+/// Reads a stored objective.
 pub(crate) fn objective(name: &'static str, text: &str) -> Result<Objective, StoreError> {
     text.parse()
         .map_err(|error: ObjectiveError| StoreError::invariant(name, error.to_string()))
 }
 
-/// What a counted run is in its epoch's history in the place of elapsed.
+/// The value of a counted run that enters its epoch's history in the place of elapsed.
 pub(crate) fn value(
     name: &'static str,
     objective: &Objective,

@@ -1,5 +1,5 @@
-//! Retention: runs that are old and that no study needs are removed in batches, by functions of the
-//! schema's owner (`migrations/0024_retention.sql`). `docs/store.md` says what goes and what stays.
+//! Retention: old runs that no study needs are removed in batches, by functions of the schema's
+//! owner (`migrations/0024_retention.sql`). `docs/store.md` says what is removed and what stays.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
 
-/// The least age in days of what may be removed. The schema's function has the same.
+/// The least age in days of what may be removed. The schema's function has the same limit.
 pub const LEAST_DAYS: u32 = 30;
 
-/// Runs of a batch.
+/// The number of runs in a batch.
 const BATCH: i32 = 500;
 
-/// [`Removed`], as queries tell it.
+/// [`Removed`] in the form that queries return.
 struct Row {
     runs: i64,
     judgements: i64,
@@ -45,7 +45,7 @@ impl Row {
     }
 }
 
-/// What [`Store::remove_changes`] has removed.
+/// The rows that [`Store::remove_changes`] has removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovedChanges {
     /// Lines of the audit.
@@ -54,20 +54,20 @@ pub struct RemovedChanges {
     pub orders: u64,
 }
 
-/// A statement that reads or removes history may take so long.
+/// The longest time of a statement that reads or removes history.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Lines of the audit in a batch.
+/// The number of audit lines in a batch.
 const CHANGES: i32 = 1000;
 
 impl Store {
-    /// What would be removed of what is older than so many days. It reads all of it, and takes up to
-    /// 20 s.
+    /// The rows older than `days` that would be removed. It reads all of them, and takes up to 20
+    /// s.
     pub async fn would_remove(&self, days: u32) -> Result<Removed, StoreError> {
         const NAME: &str = "would_remove";
         let mut snapshot = self.snapshot(NAME).await?;
         snapshot.allow(LONGEST).await.named(NAME)?;
-        // What it compiles to takes longer to compile than to run.
+        // Compiling the query would take longer than running it.
         sqlx::query!("set local jit = off")
             .execute(&mut *snapshot)
             .await
@@ -104,8 +104,8 @@ impl Store {
         row.removed(NAME)
     }
 
-    /// Removes one batch of what is older than so many days, with its line of the audit. Holds no
-    /// study's lock while it removes. The second is whether there may be more.
+    /// Removes one batch of rows older than `days`, with a line in the audit. It holds no study's
+    /// lock while it removes. The second result is true if there may be more.
     pub async fn remove_history(
         &self,
         days: u32,
@@ -133,8 +133,8 @@ impl Store {
         Ok((row.removed(NAME)?, row.more))
     }
 
-    /// Removes one batch of the audit's lines that are older than so many days, and of the ended orders of
-    /// which no line is left. The second is whether there may be more.
+    /// Removes one batch of audit lines older than `days`, and ended orders of which no line is
+    /// left. The second result is true if there may be more.
     pub async fn remove_changes(&self, days: u32) -> Result<(RemovedChanges, bool), StoreError> {
         const NAME: &str = "remove_changes";
         let row = sqlx::query!(
@@ -170,7 +170,7 @@ fn days_of(name: &'static str, days: u32) -> Result<i32, StoreError> {
     number(name, days.max(LEAST_DAYS))
 }
 
-/// Errs with [`StoreError::Removed`] if the runs of this epoch are being removed, or are gone.
+/// Returns [`StoreError::Removed`] if the runs of this epoch are being removed, or have been.
 pub(crate) async fn refuse_removed(
     connection: &mut Connection,
     name: &'static str,
@@ -186,9 +186,9 @@ pub(crate) async fn refuse_removed(
     refusal(name, through)
 }
 
-/// Errs with [`StoreError::Removed`] if a report may be of a run that was removed: it names a run that
-/// is not there and was not the last one, or its launch began before one that was removed. What was
-/// counted once is not counted again.
+/// Returns [`StoreError::Removed`] if a report may belong to a run that was removed: it names a run
+/// that does not exist and was not the last one, or its launch began before one that was removed. A
+/// run that was counted once must not be counted again.
 pub(crate) async fn refuse_report_of_removed(
     connection: &mut Connection,
     name: &'static str,

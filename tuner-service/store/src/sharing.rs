@@ -1,4 +1,4 @@
-//! Studies that hear each other: whose runs a study's decisions are made from besides its own.
+//! Studies that share: the other users' studies whose runs decide together with a study's own.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::pool::Store;
 use crate::records::number;
 use crate::tested;
 
-/// Most others that a study hears, those that began first: a start reads what each has tested.
+/// The most other studies whose runs a study uses, those that began first: a start reads the tested
+/// parametrizations of each.
 const MOST_SIBLINGS: i64 = 31;
 
 /// The current epoch of another study of the same share.
@@ -20,36 +21,37 @@ const MOST_SIBLINGS: i64 = 31;
 pub struct Sibling {
     /// The study.
     pub study_id: i64,
-    /// Whose it is.
+    /// The owner's uid.
     pub uid: u32,
-    /// Their login name, if known.
+    /// The owner's login name, if known.
     pub user: Option<String>,
-    /// Its current epoch's id.
+    /// The id of its current epoch.
     pub epoch_id: i64,
-    /// Number of judgements in `history`, for [`Store::history_at`].
+    /// The number of judgements in `history`, for [`Store::history_at`].
     pub judged: i64,
     /// Judged runs.
     pub history: History,
 }
 
-/// A study that shares, or whose application and owner may.
+/// A study that shares, or that may share by its application and owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharer {
     /// The study.
     pub study_id: i64,
-    /// Its cluster.
+    /// The study's cluster.
     pub cluster: String,
-    /// Its owner.
+    /// The study's owner.
     pub uid: u32,
-    /// Its application.
+    /// The study's application.
     pub application: String,
-    /// What it shares by now: `group G` or `account A`.
+    /// The share that the study has at present: `group G` or `account A`.
     pub share: Option<String>,
 }
 
-/// What others have tested that a study hears. After a reset or a drift it hears what is as new: what
-/// others began later, or after a drift of theirs in the 30 days before its own. In one statement, as
-/// nothing locks the others.
+/// The tested parametrizations of the other studies that a study shares with. After a reset or a
+/// drift only those that are as new are used: of studies that began later, or after a drift also of
+/// studies whose own drift was in the 30 days before. Read in one statement, because nothing locks
+/// the other studies.
 pub(crate) async fn siblings(
     connection: &mut Connection,
     name: &'static str,
@@ -146,8 +148,8 @@ pub(crate) async fn siblings(
     Ok(siblings)
 }
 
-/// The evidence of all epochs of these studies with this objective, each study's in order; none where
-/// none was kept.
+/// The evidence of all epochs of these studies with this objective, in order for each study; none
+/// where none was stored.
 pub(crate) async fn evidence(
     connection: &mut Connection,
     name: &'static str,
@@ -170,8 +172,8 @@ pub(crate) async fn evidence(
 }
 
 impl Store {
-    /// Studies after this one that share, or whose application has one of these names or begins with
-    /// one of these prefixes; at most so many, by number.
+    /// Studies with a higher number that share, or whose application has one of these names or
+    /// begins with one of these prefixes; at most `limit`, by number.
     pub async fn sharers(
         &self,
         prefixes: &[String],
@@ -206,7 +208,7 @@ impl Store {
             .collect()
     }
 
-    /// Sets by what a study shares; `None`: it is its owner's alone.
+    /// Sets the share of a study; `None`: it is its owner's alone.
     pub async fn share(&self, study_id: i64, share: Option<&str>) -> Result<(), StoreError> {
         const NAME: &str = "share";
         sqlx::query!(

@@ -1,8 +1,8 @@
-//! What epochs have learnt of their spaces, which other studies begin with.
+//! Sources of priors: what epochs have learnt of their spaces, with which other studies begin.
 //!
-//! A process keeps what starts have read. Which sources there are is read anew after
-//! [`RENEWED`], once for all studies of a space; what one has learnt is read once. So a copy may be
-//! older than the database by that, and a decision keeps what it had.
+//! A process keeps copies of what starts have read. The list of sources is read anew after
+//! [`RENEWED`], once for all studies of a space; the content of a source is read once. A copy may
+//! therefore be older than the database by that time, and each decision stores what it used.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,30 +17,30 @@ use crate::connections::Connection;
 use crate::epoch_state::EpochState;
 use crate::error::{Named, StoreError};
 
-/// Of so many that began last, those whose measures are nearest are taken.
+/// The number of latest studies among which the sources with the nearest measures are chosen.
 const LOOKED_AT: usize = 64;
-/// Most that a start is told.
+/// The most sources that a start gets.
 const MOST: usize = 8;
-/// How old a list of sources may be.
+/// The largest age of a list of sources.
 const RENEWED: Duration = Duration::from_secs(1);
-/// So many lists are kept, each of an accelerator's space.
+/// The most lists that are kept, each for an accelerator's space.
 const LISTS: usize = 64;
-/// So much of what studies have learnt is kept, at some 60 KB each.
+/// The most contents of sources that are kept, at some 60 KB each.
 const LEARNT: usize = 256;
 
-/// What another study's epoch has learnt.
+/// The knowledge of another study's epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
     /// The epoch.
     pub epoch_id: i64,
-    /// Number of judgements that it is made of, for [`Store::history_at`](crate::Store::history_at).
+    /// The number of judgements it is made of, for [`Store::history_at`](crate::Store::history_at).
     pub judged: i64,
-    /// What the engine made of them.
+    /// The engine's summary of them.
     pub learnt: Value,
 }
 
 impl Store {
-    /// What other studies have learnt of an epoch's space, until it has settled, where starts are told.
+    /// The sources for an epoch until it has settled; none if starts do not read priors.
     pub(crate) async fn sources(
         &self,
         connection: &mut Connection,
@@ -54,8 +54,8 @@ impl Store {
         }
     }
 
-    /// The number and application of each of these epochs' studies, if it is this owner's; without
-    /// an owner all.
+    /// The number and application of each of these epochs' studies, if it belongs to this owner;
+    /// all if no owner is given.
     pub async fn studies_of_epochs(
         &self,
         epochs: &[i64],
@@ -76,7 +76,7 @@ impl Store {
     }
 }
 
-/// What starts have read of what others have learnt.
+/// Copies of the sources that starts have read.
 #[derive(Debug)]
 pub(crate) struct KeptSources(Mutex<Kept>);
 
@@ -100,9 +100,10 @@ struct List {
 struct Candidate {
     study_id: i64,
     epoch_id: i64,
-    /// Another one whenever its row was written. A database that was set back has another start.
+    /// A version that changes whenever the row is written. A database that was set back has another
+    /// start.
     version: String,
-    /// What runs of its default do: logarithms by name.
+    /// The means of the logarithms of the measures of runs of its default, by name.
     measures: BTreeMap<String, f64>,
 }
 
@@ -122,8 +123,9 @@ impl Default for KeptSources {
 }
 
 impl KeptSources {
-    /// Of the cluster's other studies with the same accelerator and space. A study whose latest epoch has learnt
-    /// little is none: what it knew before a reset or a drift may hold no longer.
+    /// The sources among the cluster's other studies with the same accelerator and space. A study
+    /// whose latest epoch has learnt little is not a source: what it knew before a reset or a drift
+    /// may no longer hold.
     pub(crate) async fn of(
         &self,
         connection: &mut Connection,
@@ -154,7 +156,7 @@ impl KeptSources {
             let mut kept = self.lock();
             for one in chosen.iter().filter(|one| missing.contains(&one.study_id)) {
                 if let Some(learnt) = read.get(&one.study_id) {
-                    // It may be newer than the list.
+                    // The content may be newer than the list.
                     let copied = Copied {
                         version: one.version.clone(),
                         learnt: Arc::clone(learnt),
@@ -171,7 +173,7 @@ impl KeptSources {
         Ok(known.collect())
     }
 
-    /// The list, unless whoever asks is the first to find it too old, and is to read it anew.
+    /// The list, unless the caller is the first to find it too old, and has to read it anew.
     fn listed(&self, place: &Place, now: Instant) -> Option<Arc<[Candidate]>> {
         let mut kept = self.lock();
         let list = kept.lists.get_mut(place)?;
@@ -197,7 +199,7 @@ impl KeptSources {
     }
 }
 
-/// What runs of the epoch's default do: logarithms by name.
+/// The means of the logarithms of the measures of runs of the epoch's default, by name.
 fn own_measures(epoch: &EpochState) -> BTreeMap<String, f64> {
     let default = epoch.space.default();
     let own = epoch.history.tested.iter();
@@ -208,7 +210,7 @@ fn own_measures(epoch: &EpochState) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Those of other studies whose measures are nearest; of equally near ones, those that began last.
+/// The other studies with the nearest measures; among equally near ones, those that began last.
 fn nearest<'a>(
     study_id: i64,
     own: &BTreeMap<String, f64>,
@@ -224,7 +226,7 @@ fn nearest<'a>(
     others.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The mean square of the differences; 1 where no measure is known of both.
+/// The mean square of the differences; 1 if there is no measure that both have.
 fn distance(own: &BTreeMap<String, f64>, theirs: &BTreeMap<String, f64>) -> f64 {
     let both = own
         .iter()
@@ -237,7 +239,7 @@ fn distance(own: &BTreeMap<String, f64>, theirs: &BTreeMap<String, f64>) -> f64 
     if count > 0.0 { sum / count } else { 1.0 }
 }
 
-/// Those that began last, the latest first.
+/// The studies that began last, the latest first.
 async fn candidates(
     connection: &mut Connection,
     name: &'static str,
@@ -258,7 +260,7 @@ async fn candidates(
            order by epoch_id desc"#,
         accelerator,
         space_key,
-        // One of them may be the asker's own.
+        // One of them may be the study itself.
         LOOKED_AT as i64 + 1,
         cluster
     )

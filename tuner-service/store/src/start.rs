@@ -1,4 +1,5 @@
-//! The start of a run: idempotent per launch, which Slurm's id or the generation tells.
+//! The start of a run, idempotent per launch; launches are told apart by Slurm's id or by
+//! generation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,16 +29,16 @@ pub struct NewRun<'a> {
     pub sluid: Option<&'a Sluid>,
     /// The node that asks.
     pub node: &'a str,
-    /// Number of the job's nodes.
+    /// The number of the job's nodes.
     pub nodes: u32,
-    /// Its study, which is created with the first run.
+    /// The run's study, which is created with its first run.
     pub study: &'a StudyKey,
-    /// What the user asked for, as stored.
+    /// The user's request, as stored.
     pub request: Value,
-    /// The accelerator's space in the catalogue. If the epoch's differs, a new epoch opens and
-    /// takes the runs that still fit.
+    /// The accelerator's space in the catalogue. If the epoch's space differs, a new epoch opens
+    /// and takes the runs that still fit.
     pub space: &'a Space,
-    /// Begin of this launch by slurmctld's clock, if the node knows it.
+    /// The begin of this launch by slurmctld's clock, if the node knows it.
     pub began_at: Option<Timestamp>,
 }
 
@@ -60,11 +61,11 @@ pub struct Decision {
     pub phase: Phase,
     /// The run's role in the phase.
     pub role: Role,
-    /// What it is launched with.
+    /// The parametrization that it is launched with.
     pub parametrization: Parametrization,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// Everything the suggestion was made from, for replay.
+    /// All inputs of the suggestion, for replay.
     pub suggestion: Value,
     /// How the parametrization is delivered.
     pub delivery: Value,
@@ -72,8 +73,8 @@ pub struct Decision {
 
 impl Store {
     /// Starts a job's run. The first request decides, by `decide`, and later requests get the same
-    /// answer. A decision from a study that was locked or written meanwhile is not used: `decide`
-    /// is asked again, under the study's row lock. Errs with [`StoreError::Busy`] when the lock takes
+    /// answer. If the study was locked or written meanwhile, the decision is not used and `decide`
+    /// is asked again, under the study's row lock. Returns [`StoreError::Busy`] if the lock takes
     /// longer than `wait`.
     pub async fn start_run(
         &self,
@@ -83,7 +84,7 @@ impl Store {
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_run";
         let launch = new.launch();
-        // Every node of a job asks. Only the first has to wait for the study.
+        // Every node of a job asks, but only the first has to wait for the study.
         if new.nodes > 1
             && let Some(run) = self.run_of(NAME, &launch).await?
         {
@@ -124,7 +125,7 @@ impl Store {
         self.answer(NAME, &launch, inserted, decision).await
     }
 
-    /// A locked study's current epoch.
+    /// The current epoch of a locked study.
     async fn current(
         &self,
         connection: &mut Connection,
@@ -143,8 +144,8 @@ impl Store {
     }
 
     /// Starts the first run of a job's key in two statements: one reads what has no copy here, and
-    /// the other takes the study's turn. `None`: nothing was started, as there is no such copy, the
-    /// key has runs, or another has had the turn meanwhile.
+    /// the other takes the study's turn. `None`: nothing was started, because there is no copy, the
+    /// key has runs, or another start has taken the turn.
     async fn start_known(
         &self,
         name: &'static str,
@@ -160,7 +161,7 @@ impl Store {
         let Some(epoch) = self.kept.at(moment.epoch_id, &moment.version) else {
             return Ok(None);
         };
-        // What others run has no copy.
+        // There are no copies of other users' runs.
         if moment.share.is_some() || !epoch.space.offers_the_same(new.space) {
             return Ok(None);
         }
@@ -181,8 +182,8 @@ impl Store {
     }
 
     /// Starts a job's run without the study's lock, for a decision that explores nothing, from a
-    /// state that may be slightly old. Later requests get the first one's answer. Errs with
-    /// [`StoreError::Outdated`], and starts nothing, when the study's epoch, pin or acceptance of
+    /// state that may be slightly old. Later requests get the first one's answer. Returns
+    /// [`StoreError::Outdated`], and starts nothing, if the study's epoch, pin or acceptance of
     /// mixed work differs from the state's.
     pub async fn start_unlocked(
         &self,
@@ -225,7 +226,8 @@ impl Store {
     }
 }
 
-/// Whether epoch, pin, orders and acceptance of mixed work are still the state's. Runs may differ.
+/// Returns true if epoch, pin, orders and acceptance of mixed work are still those of the state.
+/// Runs may differ.
 async fn is_current(
     connection: &mut Connection,
     name: &'static str,
@@ -251,21 +253,22 @@ async fn is_current(
     .named(name)
 }
 
-/// 0 means unknown and is stored as null.
+/// The column for a number of nodes: 0 means unknown and is stored as null.
 pub(crate) fn nodes(nodes: u32) -> Option<i32> {
     i32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
 }
 
-/// The turn of a study, which one start has after the other.
+/// The turn of a study, which only one start at a time can take.
 struct Turn {
     study_id: i64,
-    /// Nobody has had it since.
+    /// The turn that must still be the latest.
     after: String,
-    /// For whoever has it now.
+    /// The longest wait for a start that has the turn at present.
     wait: Duration,
 }
 
-/// `None`: a concurrent request, under another study's lock or none, inserted the run.
+/// Inserts a run. `None`: a concurrent request, under another study's lock or none, has inserted
+/// it.
 async fn insert(
     connection: &mut Connection,
     name: &'static str,
@@ -276,7 +279,8 @@ async fn insert(
     insert_in(connection, name, new, place, decision, None).await
 }
 
-/// In a turn, only if nobody has had it since, and as the first run of the job's key.
+/// Inserts a run in a turn, only if nobody has taken the turn since, and as the first run of the
+/// job's key.
 async fn insert_in(
     connection: &mut Connection,
     name: &'static str,
@@ -286,7 +290,8 @@ async fn insert_in(
     turn: Option<&Turn>,
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
-        // The update waits for whoever has locked the study, and then looks at the row as it is.
+        // The update waits for a transaction that has locked the study, and then sees the row as it
+        // is afterwards.
         r#"with turn as (
                update studies s set share = s.share
                from (select set_config('lock_timeout', $19, true) as set) wait

@@ -29,66 +29,67 @@ pub struct StudyState {
     pub seed: u64,
     /// The epoch's space.
     pub space: Arc<Space>,
-    /// What the epoch makes small or large.
+    /// The objective of the epoch.
     pub objective: Objective,
-    /// Why and when the epoch was opened.
+    /// The reason for and the time of the epoch's opening.
     pub opened: EpochOpening,
     /// The parametrizations that were best in the parent epoch or another study, the best first.
     pub inherited: Vec<Parametrization>,
     /// Judged runs.
     pub history: Arc<History>,
-    /// Number of judgements in `history`, for [`Store::history_at`].
+    /// The number of judgements in `history`, for [`Store::history_at`].
     pub judged: i64,
-    /// What the accelerator said was in force in the epoch's runs.
+    /// The effects of parameters in the epoch's runs, by the values in force that the accelerator
+    /// reported.
     pub effects: Arc<ParameterEffects>,
-    /// Runs in flight that hold their place.
+    /// Runs in flight that hold an exploring place.
     pub pending: Vec<Pending>,
-    /// Time limit in seconds of the epoch's latest run with an outcome, if it has a known one.
+    /// The time limit in seconds of the epoch's latest run with an outcome, if it is known.
     pub limit_seconds: Option<u64>,
-    /// What every run gets, if the study is pinned, by itself or by an order.
+    /// The parametrization of every run, if the study is pinned by itself or by an order.
     pub pin: Option<Parametrization>,
-    /// What is ordered besides.
+    /// The other orders in force.
     pub ordered: Ordered,
-    /// An admin accepted mixed work.
+    /// True if an admin or the owner accepted mixed work.
     pub accepts_mixed: bool,
-    /// What more control runs of the epoch may show.
+    /// How likely it is that more control runs of the epoch show a gain.
     pub outlook: Outlook,
-    /// By what it hears other studies: `group G` or `account A`.
+    /// The share by which the study uses other studies' runs: `group G` or `account A`.
     pub share: Option<String>,
-    /// Those it hears.
+    /// The other studies.
     pub siblings: Vec<Sibling>,
-    /// What other studies have learnt of the space, until the epoch has settled; of
-    /// [`Store::study_state`] and of a start.
+    /// The sources of a prior, until the epoch has settled. Only read by [`Store::study_state`] and
+    /// by a start.
     pub sources: Vec<Arc<Learnt>>,
 }
 
 impl StudyState {
-    /// The study's own pin; not that of an order.
+    /// The study's own pin, without that of an order.
     pub(crate) fn own_pin(&self) -> Option<&Parametrization> {
         self.pin.as_ref().filter(|_| self.ordered.own_pin)
     }
 
-    /// Whether the ranks that the epoch began with are another study's.
+    /// Returns true if the ranks that the epoch began with are another study's.
     #[must_use]
     pub fn is_warm_started(&self) -> bool {
         self.opened.takes == "ranks" && self.opened.drift.is_none()
     }
 }
 
-/// What an epoch was opened with. It never changes.
+/// The inputs with which an epoch was opened, which never change.
 #[derive(Clone, Debug)]
 pub struct EpochInputs {
     /// The epoch's id.
     pub epoch_id: i64,
-    /// Its space.
+    /// The space.
     pub space: Space,
-    /// Its seed.
+    /// The seed.
     pub seed: u64,
     /// The parametrizations it took from its parent or another study, the best first.
     pub inherited: Vec<Parametrization>,
-    /// They are another study's.
+    /// True if they are another study's.
     pub is_warm_started: bool,
-    /// What it makes small or large.
+    /// The objective.
     pub objective: Objective,
 }
 
@@ -116,7 +117,7 @@ impl Store {
         moment.state(name, &epoch, siblings, sources)
     }
 
-    /// The state of a key's study, which is created with an epoch of `space` if needed.
+    /// The state of the study with a key, which is created with an epoch of `space` if needed.
     pub async fn state_of(
         &self,
         study: &StudyKey,
@@ -126,7 +127,7 @@ impl Store {
         self.study_state(study_id).await
     }
 
-    /// What a run's epoch was opened with; `None`: no such run.
+    /// The inputs with which a run's epoch was opened; `None`: there is no such run.
     pub async fn epoch_inputs(&self, run_id: i64) -> Result<Option<EpochInputs>, StoreError> {
         const NAME: &str = "epoch_inputs";
         let row = sqlx::query!(
@@ -153,15 +154,16 @@ impl Store {
     }
 }
 
-/// What of a study changes with a start, with time, or with an order, and which epoch is current.
+/// The part of a study's state that changes with a start, with time, or with an order, and the
+/// current epoch.
 #[derive(Debug)]
 pub(crate) struct Moment {
     pub(crate) study_id: i64,
     pub(crate) epoch_id: i64,
-    /// Another one whenever the study was locked or written.
+    /// A version that changes whenever the study is locked or written.
     pub(crate) turn: String,
-    /// Another one whenever the [`EpochState`] may have changed. A database that was set back has
-    /// another start.
+    /// A version that changes whenever the [`EpochState`] may have changed. A database that was set
+    /// back has another start.
     pub(crate) version: String,
     accepts_mixed: bool,
     outlook: Outlook,
@@ -179,7 +181,8 @@ pub(crate) enum Which<'a> {
     Key(&'a StudyKey),
 }
 
-/// Loads the current epoch in several statements: needs the study's lock or a snapshot.
+/// Loads the current epoch in several statements. The caller must hold the study's lock, or be in a
+/// snapshot.
 pub(crate) async fn load(
     connection: &mut Connection,
     name: &'static str,
@@ -188,7 +191,7 @@ pub(crate) async fn load(
     load_before(connection, name, study_id, i32::MAX).await
 }
 
-/// [`load`], of the latest epoch before the one of this number.
+/// [`load`] for the latest epoch before the one with this number.
 pub(crate) async fn load_before(
     connection: &mut Connection,
     name: &'static str,
@@ -280,7 +283,8 @@ impl Moment {
     }
 }
 
-/// A study now, with the latest epoch before the one of this number; `None`: there is no such study.
+/// A study's moment, with the latest epoch before the one with this number; `None`: there is no
+/// such study.
 pub(crate) async fn moment(
     connection: &mut Connection,
     name: &'static str,

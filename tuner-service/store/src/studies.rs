@@ -1,4 +1,4 @@
-//! Finds, creates and locks the rows of studies.
+//! Finding, creating and locking the rows of studies.
 
 use std::time::Duration;
 
@@ -34,8 +34,9 @@ async fn find_study(
     .named(name)
 }
 
-/// [`lock_study`] of a key's; `None`: there is none yet. A study that a program has made which does
-/// not know clusters becomes the key's: there is one cluster as long as such programs run.
+/// [`lock_study`] for a key; `None`: there is no such study yet. A study made by a program of a
+/// version without clusters becomes the key's, because there is only one cluster as long as such
+/// programs run.
 pub(crate) async fn lock_study_of(
     connection: &mut Connection,
     name: &'static str,
@@ -73,9 +74,9 @@ async fn count_of(
     .named(name)
 }
 
-/// Creates and locks a key's study with its first epoch. A concurrent request may have created it.
-/// Errs with [`StoreError::TooManyStudies`], for the transaction to be dropped, when its owner has
-/// `most_studies` already.
+/// Creates and locks the study of a key with its first epoch. A concurrent request may have created
+/// it. Returns [`StoreError::TooManyStudies`] if its owner has `most_studies` already; the caller
+/// must then drop the transaction.
 pub(crate) async fn make_study(
     connection: &mut Connection,
     name: &'static str,
@@ -127,17 +128,17 @@ pub(crate) async fn make_study(
         .ok_or_else(|| StoreError::invariant(name, "a study exists and cannot be read"))
 }
 
-/// What an application is called.
+/// The names of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     /// The name.
     pub name: String,
-    /// What it is called in full, if the name is not all of it.
+    /// The full name, if the name does not have all of it.
     pub full_name: Option<String>,
 }
 
 impl Store {
-    /// The current state of a key's study; none if it has had no run.
+    /// The current state of the study with a key; none if it has had no run.
     pub async fn state_if_any(&self, study: &StudyKey) -> Result<Option<StudyState>, StoreError> {
         const NAME: &str = "state_if_any";
         match find_study(&self.pool, NAME, study).await? {
@@ -146,7 +147,7 @@ impl Store {
         }
     }
 
-    /// A user's applications of this name, or of this full name, the oldest first.
+    /// A user's applications with this name or full name, the oldest first.
     pub async fn applications_called(
         &self,
         owner_uid: Option<u32>,
@@ -171,7 +172,7 @@ impl Store {
         Ok(called.collect())
     }
 
-    /// How many studies a user has.
+    /// The number of a user's studies.
     pub async fn studies_of(&self, uid: u32) -> Result<u32, StoreError> {
         const NAME: &str = "studies_of";
         let mut connection = self.pool.acquire().await.named(NAME)?;
@@ -194,8 +195,8 @@ impl Store {
     }
 }
 
-/// Takes a study's row lock, which serialises its suggestions and caches, and its turn: a start that
-/// was decided before is decided anew.
+/// Takes a study's row lock, which serialises its suggestions and caches, and its turn, so that a
+/// start that was decided before is decided anew.
 pub(crate) async fn lock_study(
     connection: &mut Connection,
     name: &'static str,

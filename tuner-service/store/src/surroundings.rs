@@ -1,4 +1,4 @@
-//! How runs fared lately, whatever their study: what may explain noise in evidence.
+//! Surroundings: how runs fared lately in any study, which may explain noise in evidence.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 
 impl Store {
-    /// Records for each cluster how its runs that ended in the last half hour fared, each against
-    /// the mean of its parametrization's runs. Nothing where none ended, or where a replica has
-    /// done so in the last half minute. A start takes the record before it.
+    /// Records for each cluster how its runs that ended in the last half hour fared, each compared
+    /// with the mean of its parametrization's runs. Nothing is recorded if no run ended, or if a
+    /// replica has recorded it in the last half minute. A start uses the record before it.
     pub async fn record_surroundings(&self) -> Result<(), StoreError> {
         const NAME: &str = "surroundings";
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;

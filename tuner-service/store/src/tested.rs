@@ -1,4 +1,4 @@
-//! The table `tested`: the statistics of a parametrization in an epoch.
+//! The table `tested`, which has the statistics of a parametrization in an epoch.
 
 use std::collections::BTreeMap;
 
@@ -51,14 +51,14 @@ impl Row {
     }
 }
 
-/// Runs with how long others took meanwhile, by their numbers.
+/// Adds to runs, by their numbers, how long other runs took at the same time.
 fn beside(runs: Vec<RecentRun>, others: &BTreeMap<i64, f64>) -> Vec<RecentRun> {
     let runs = runs.into_iter();
     runs.map(|run| run.beside(others.get(&run.ordinal).copied()))
         .collect()
 }
 
-/// Runs as older programs read them, too.
+/// The runs in the form that older programs can read, too.
 fn alone(runs: &[RecentRun]) -> Vec<RecentRun> {
     runs.iter().map(|run| run.beside(None)).collect()
 }
@@ -117,7 +117,7 @@ pub(crate) async fn of_keys(
     rows.into_iter().map(|row| row.tested(name)).collect()
 }
 
-/// Writes rows of an epoch, of parametrizations that differ, in one statement.
+/// Writes rows of an epoch, each for another parametrization, in one statement.
 pub(crate) async fn write(
     connection: &mut Connection,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Studies as text: out of one service's database and into another's.
+//! Transfer of studies as text, from one service's database to another's.
 
 mod export;
 mod format;

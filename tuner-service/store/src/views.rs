@@ -25,7 +25,7 @@ use crate::records::{JobKey, number, objective, timestamp, word};
 pub struct StudyFilter {
     /// The owner.
     pub owner_uid: Option<u32>,
-    /// Those of others that are visible, beside the owner's or instead of everyone's.
+    /// Visible studies of other users, in addition to the owner's or instead of everyone's.
     pub coordinated: Option<Coordinated>,
     /// The account that the study is charged to.
     pub account: Option<String>,
@@ -33,13 +33,13 @@ pub struct StudyFilter {
     pub cluster: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
-    /// The application's name, or what it is called in full.
+    /// The application's name, or its full name.
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
-    /// Those behind this study, in order of application, owner, accelerator and number.
+    /// The studies after this one, in order of application, owner, accelerator and number.
     pub after: Option<i64>,
-    /// The first so many of them.
+    /// The most studies.
     pub limit: Option<i64>,
 }
 
@@ -52,17 +52,17 @@ pub struct StudyRow {
     pub cluster: String,
     /// The application's name.
     pub application: String,
-    /// What the application is called in full, if its name is not all of it.
+    /// The application's full name, if its name does not have all of it.
     pub full_name: Option<String>,
-    /// Its owner.
+    /// The owner's uid.
     pub owner_uid: u32,
     /// The owner's login name, if known.
     pub owner_name: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// The account of the latest run of which it is known.
+    /// The account of the latest run whose account is known.
     pub account: Option<String>,
-    /// What makes runs incomparable, such as nodes and partition.
+    /// The study's context, which makes runs incomparable, such as nodes and partition.
     pub context: BTreeMap<String, String>,
     /// Counted runs.
     pub counted: i64,
@@ -112,7 +112,7 @@ impl StudyRow {
 pub struct RunFilter {
     /// The owner.
     pub owner_uid: Option<u32>,
-    /// Those of others that are visible, beside the owner's or instead of everyone's.
+    /// Runs of visible studies of other users, in addition to the owner's or instead of everyone's.
     pub coordinated: Option<Coordinated>,
     /// The account that the study is charged to.
     pub account: Option<String>,
@@ -120,32 +120,33 @@ pub struct RunFilter {
     pub cluster: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
-    /// The application's name, or what it is called in full.
+    /// The application's name, or its full name.
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
-    /// The job, on all clusters or this one, and all restarts.
+    /// The job, on all clusters or the given one, with all restarts.
     pub job_id: Option<u32>,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: Option<String>,
-    /// Those that do not count for this reason.
+    /// Runs that do not count for this reason.
     pub not_counted_because: Option<NotCountedBecause>,
-    /// Those that started at this time or later.
+    /// Runs that started at this time or later.
     pub since: Option<Timestamp>,
-    /// Those that started before this time.
+    /// Runs that started before this time.
     pub until: Option<Timestamp>,
-    /// Those before this run.
+    /// Runs before this one.
     pub before: Option<i64>,
-    /// The newest `limit` runs of them.
+    /// The most runs, the newest ones.
     pub limit: i64,
-    /// With request, suggestion and delivery, which are long; else they are null.
+    /// True to read request, suggestion and delivery as well, which are long; otherwise they are
+    /// null.
     pub in_full: bool,
 }
 
-/// Steps of a report that people read.
+/// The most steps of a report that are shown to people.
 const STEPS_SHOWN: i32 = 500;
 
-/// Reports of a run that people read.
+/// The most reports of a run that are shown to people.
 const REPORTS_SHOWN: i64 = 64;
 
 /// A run.
@@ -153,11 +154,11 @@ const REPORTS_SHOWN: i64 = 64;
 pub struct RunRow {
     /// The run.
     pub run_id: i64,
-    /// Its study.
+    /// The run's study.
     pub study_id: i64,
     /// The application's name.
     pub application: String,
-    /// What the application is called in full, if its name is not all of it.
+    /// The application's full name, if its name does not have all of it.
     pub full_name: Option<String>,
     /// The owner.
     pub uid: u32,
@@ -167,58 +168,60 @@ pub struct RunRow {
     pub accelerator: String,
     /// The epoch's number.
     pub epoch: i32,
-    /// When the epoch was opened.
+    /// The time when the epoch was opened.
     pub epoch_opened_at: Timestamp,
-    /// Why it was opened, in one sentence.
+    /// The reason why it was opened, in one sentence.
     pub epoch_opened_why: String,
-    /// What the epoch makes small or large.
+    /// The objective of the epoch.
     pub objective: Objective,
     /// The epoch's space, shared by its runs.
     pub space: Arc<Space>,
     /// The job.
     pub job: JobKey,
-    /// What the user asked for, as stored.
+    /// The user's request, as stored.
     pub request: Value,
     /// The node that started it.
     pub node: String,
-    /// How many nodes it had, if known.
+    /// The number of nodes, if known.
     pub nodes: Option<u32>,
     /// The study's phase at the start.
     pub phase: Phase,
     /// The run's role in the phase.
     pub role: Role,
-    /// It was drawn whether it is a control run, and it has no verdict yet.
+    /// True if it was drawn whether the run is a control run, and it has no verdict yet.
     pub label_pends: bool,
-    /// Such a run of its epoch was started before it, or it is one: its reason and its suggestion
-    /// tell what was in flight.
+    /// True if the run, or one started before it in its epoch, has such a pending label: its reason
+    /// and its suggestion reveal what was in flight.
     pub inputs_pend: bool,
-    /// What it was launched with.
+    /// The parametrization that it was launched with.
     pub parametrization: Parametrization,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// Everything the suggestion was made from.
+    /// All inputs of the suggestion.
     pub suggestion: Value,
     /// How the parametrization was delivered.
     pub delivery: Value,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: String,
-    /// Why it counts or not.
+    /// The reason why it counts or does not.
     pub verdict: Option<String>,
-    /// Why it does not count, of the list; `None` also where an earlier release judged.
+    /// The reason why it does not count, from the list; `None` also if an earlier release judged
+    /// it.
     pub not_counted_because: Option<NotCountedBecause>,
     /// Slurm's state at its end.
     pub outcome: Option<String>,
-    /// What was applied, as stored.
+    /// The settings that were applied, as stored.
     pub applied: Option<Value>,
-    /// Seconds.
+    /// Elapsed, in seconds.
     pub elapsed: Option<f64>,
-    /// The batch step's wait status; without one the first step's that is not 0, else 0.
+    /// The batch step's wait status; without a batch step the first step's that is not 0, otherwise
+    /// 0.
     pub wait_status: Option<i32>,
-    /// Positive numbers the job left, by name.
+    /// Positive numbers that the job reported, by name.
     pub measures: BTreeMap<String, f64>,
-    /// Its start.
+    /// The start.
     pub started_at: Timestamp,
-    /// Its first report.
+    /// The arrival of its first report.
     pub finished_at: Option<Timestamp>,
 }
 
@@ -470,7 +473,7 @@ impl Store {
         rows
     }
 
-    /// The spaces of some epochs: each is long, and many runs have the same.
+    /// The spaces of some epochs, each read once because it is long and many runs share it.
     pub(crate) async fn spaces(
         &self,
         name: &'static str,
@@ -528,8 +531,8 @@ impl Store {
             .collect()
     }
 
-    /// A run's first node reports, in order of arrival, for people: those of very many steps
-    /// without them.
+    /// A run's first node reports, in order of arrival, as shown to people. Reports with very many
+    /// steps are returned without them.
     pub async fn reports(&self, run_id: i64) -> Result<Vec<Value>, StoreError> {
         const NAME: &str = "reports";
         sqlx::query_scalar!(
@@ -546,7 +549,8 @@ impl Store {
     }
 
     /// Reads the node reports of several runs, run after run, because together they may be larger
-    /// than memory: `add` takes in one by one, in order of arrival, what `done` gets of each run.
+    /// than memory. `add` gets them one by one, in order of arrival, and `done` gets the result of
+    /// each run.
     pub async fn read_reports<R: Default>(
         &self,
         run_ids: &[i64],
@@ -554,7 +558,7 @@ impl Store {
         mut done: impl FnMut(i64, R),
     ) -> Result<(), StoreError> {
         const NAME: &str = "read_reports";
-        // One after the other: together they may be larger than memory.
+        // One after the other, because together they may be larger than memory.
         let mut connection = self.pool.acquire().await.named(NAME)?;
         let mut rows = sqlx::query!(
             "select run_id, body from reports where run_id = any($1) order by run_id, id",

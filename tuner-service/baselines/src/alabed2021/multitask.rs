@@ -1,6 +1,6 @@
 //! Bayesian optimisation with multi-task learning as in Alabed and Yoneki 2021: elapsed and
-//! measures are tasks of one Gaussian process. The acquisition, which the paper's slides leave
-//! open, is that of `robert2019-surrogate`; without measures the methods are equal.
+//! measures are tasks of one Gaussian process. The acquisition function, which the paper's slides
+//! leave open, is that of `robert2019-surrogate`; without measures the two methods are equal.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,11 @@ use io_autotune_search::{Method, MethodContext, Proposal};
 /// The maximum number of points, and of observations of all tasks together.
 const MOST_POINTS: usize = 96;
 const MOST_OBSERVATIONS: usize = 144;
-/// The minimum number of points of a measure, and the minimum spread of its logarithms.
+/// The minimum number of points of a measure. The following is the minimum spread of its
+/// logarithms.
 const LEAST_POINTS: usize = 4;
 const LEAST_SPREAD: f64 = 1e-9;
-/// A mean weighs like this many runs at most.
+/// The largest number of runs that a mean weighs as much as.
 const MOST_RUNS: u64 = 1 << 20;
 
 impl Method for Alabed2021Multitask {
@@ -171,7 +172,7 @@ fn spread_of(numbers: &[f64]) -> f64 {
     (squares.sum::<f64>() / count).sqrt()
 }
 
-/// The parameters of no measure.
+/// The parameters that belong to no measure.
 fn left(space: &Space, clusters: &[Option<Cluster>]) -> Cluster {
     let covered = |place: usize| {
         clusters
@@ -182,8 +183,8 @@ fn left(space: &Space, clusters: &[Option<Cluster>]) -> Cluster {
     Cluster::of((0..space.parameters().len()).filter(|place| !covered(*place)))
 }
 
-/// The parameters of each measure; none for a measure that is left none. Elapsed competes for them
-/// if its observations are given.
+/// The parameters of each measure; none for a measure to which none are left. Elapsed competes for
+/// them if its observations are given.
 fn clusters(
     space: &Space,
     setting: &Clusters,
@@ -293,8 +294,8 @@ mod tests {
         Space::new(parameters).unwrap()
     }
 
-    /// The measures' logarithms, which log elapsed adds up: `bytes` depends on p0 and the mode,
-    /// `calls` on p1, nothing on p2.
+    /// The logarithms of the measures, whose sum is log elapsed: `bytes` depends on p0 and the
+    /// mode, `calls` on p1, and nothing on p2.
     fn parts(point: &Point) -> (f64, f64) {
         let mode = [0.0, 0.9, 0.4][point.0[3] as usize];
         (
@@ -372,7 +373,7 @@ mod tests {
         };
         let (point, measures) = propose(&history, &structured);
         assert_eq!(measures, ["bytes", "calls"]);
-        // The quickest is where both measures are least.
+        // The fastest point is where both measures are least.
         let (bytes, calls) = parts(&point);
         assert!(bytes + calls < 0.7, "{point:?}");
     }
@@ -409,7 +410,7 @@ mod tests {
         };
         assert!(bytes.contains(0) && bytes.contains(3) && !bytes.contains(1));
         assert!(calls.contains(1) && !calls.contains(0) && !calls.contains(3));
-        // What explains neither belongs to one of them.
+        // A parameter that explains neither belongs to one of them.
         assert!(bytes.contains(2) != calls.contains(2));
         let by_hand = Clusters::ByHand {
             parameters: [("bytes".to_owned(), vec!["mode".to_owned(), "p9".to_owned()])].into(),
@@ -424,7 +425,7 @@ mod tests {
             None,
         );
         assert_eq!(all, [Some(Cluster::ALL)]);
-        // Elapsed takes what it knows more of: here it is p2 alone.
+        // Elapsed takes the parameters that explain more of it: here p2 alone.
         let elapsed: Vec<Observation> = ran
             .iter()
             .map(|point| Observation {

@@ -15,16 +15,16 @@ pub(crate) const MOST_TASKS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Alabed2021Multitask {
-    /// How many points its Latin hypercube has. The paper gives no number.
+    /// The number of points of the Latin hypercube. The paper gives no number.
     pub design_points: u32,
-    /// What makes a point promising. The paper gives none.
+    /// The acquisition function. The paper gives none.
     pub acquisition: Acquisition,
-    /// At most 3 measures. Empty: the three varying ones known of most parametrizations, then by
-    /// name.
+    /// The measures, at most 3. If empty, the three varying ones that are known for most
+    /// parametrizations, then by name.
     pub measures: Vec<String>,
-    /// Which parameters each measure depends on.
+    /// The parameters that each measure depends on.
     pub clusters: Clusters,
-    /// Which parameters elapsed depends on.
+    /// The parameters that elapsed depends on.
     pub objective: Objective,
 }
 
@@ -44,11 +44,12 @@ impl Default for Alabed2021Multitask {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
-    /// All.
+    /// Elapsed depends on all parameters.
     #[default]
     All,
-    /// Those of no measure that correlates with it: on theirs it depends through these measures. With
-    /// clusters by covariance a parameter that explains more of elapsed is elapsed's own.
+    /// Elapsed depends by itself on the parameters of no measure that correlates with it; on the
+    /// others it depends through these measures. With clusters by covariance a parameter that
+    /// explains more of elapsed than of a measure is elapsed's own.
     Own,
 }
 
@@ -56,21 +57,22 @@ pub enum Objective {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Clusters {
-    /// Each on all.
+    /// Each measure depends on all parameters.
     #[default]
     All,
     /// Each parameter goes to the measure that it explains most of: "picking association with the
     /// highest covariance values".
     Covariance,
-    /// By hand.
+    /// The parameters are given by hand.
     ByHand {
-        /// Measure to parameter names, unknown ones ignored; other measures depend on all.
+        /// Parameter names by measure. Unknown names are ignored; other measures depend on all
+        /// parameters.
         parameters: BTreeMap<String, Vec<String>>,
     },
 }
 
 impl Alabed2021Multitask {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let setting = "alabed2021-multitask.design_points";
         whole(setting, self.design_points, 2, MAX_DESIGN_POINTS)?;

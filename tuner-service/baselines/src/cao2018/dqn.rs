@@ -4,9 +4,9 @@
 //! explores with probability 0.2.
 //!
 //! An action changes one parameter's value. The network takes state and action and gives one
-//! number: what it learns of a value serves every action with that value. Nothing is stored: each
-//! suggestion trains the network anew on the memory, in a fixed number of steps. The agent stands
-//! at the point that ran last, or was tested last where known points cost a step and no run.
+//! number, so anything learnt about a value serves every action with that value. Nothing is stored:
+//! each suggestion trains the network anew on the memory, in a fixed number of steps. The agent is
+//! at the point that ran last, or that was tested last if known points cost a step and no run.
 
 mod agent;
 mod network;
@@ -88,7 +88,7 @@ impl Method for Cao2018Dqn {
     }
 }
 
-/// The action with the highest value; of equals the one to the first point.
+/// The action with the highest value; of equal ones the one to the first point.
 fn highest(values: &[f64], actions: &[Action]) -> usize {
     let to = |place: usize| -> &Point { &actions[place].to };
     (0..values.len())

@@ -1,9 +1,9 @@
 //! The genetic algorithm of Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): generations
-//! of 8. Stateless, see [`io_autotune_search::replay`].
+//! of 8. It is stateless, see [`io_autotune_search::replay`].
 //!
 //! The paper gives population and mutation rate; the rest follows its library Pyevolve: rank
 //! selection, one-point crossover into two children, and the best member survives if no child is
-//! better. The first generation is the default and a Latin hypercube (the paper: seven file
+//! better. The first generation is the default and a Latin hypercube (in the paper seven file
 //! systems' defaults). A generation must end before the next is bred.
 
 use rand::RngExt;
@@ -16,11 +16,12 @@ use io_autotune_model::space::{Point, Space, levels_of, other_level};
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
 use io_autotune_search::{Method, MethodContext, Proposal, random, replay};
 
-/// After this many generations of known children breeding has nothing new.
+/// The number of generations of known children after which breeding counts as exhausted.
 const MOST_GENERATIONS: u64 = 256;
-/// The draws of a pair; of the last one as much is taken as the space admits.
+/// The number of draws of a pair. If all fail, the last one is approached as far as the space
+/// admits.
 const DRAWS: usize = 100;
-/// The streams per generation: the most pairs.
+/// The number of random streams per generation: the most pairs.
 const MOST_PAIRS: u64 = MAX_DESIGN_POINTS as u64;
 
 #[derive(Clone)]
@@ -94,7 +95,7 @@ impl Method for Cao2018Genetic {
     }
 }
 
-/// The default and the design as far as known, the fastest first.
+/// The default and the design as far as they are known, the fastest first.
 fn first(context: &MethodContext<'_>) -> Vec<Member> {
     let default = std::iter::once(&context.view.default);
     let others = context
@@ -176,7 +177,7 @@ fn cross(
     [first, second]
 }
 
-/// Rank selection: of n the first is drawn n times as often as the last.
+/// Rank selection: of n members the first is drawn n times as often as the last.
 fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
     let mut left = rng.random_range(0..count * (count + 1) / 2);
     for index in 0..count {
@@ -189,7 +190,8 @@ fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
     count - 1
 }
 
-/// Each existing parameter takes any other value with this probability. Returns their names.
+/// Each existing parameter takes another value with this probability. Returns the names of those
+/// that did.
 fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> Vec<String> {
     let mut mutated = Vec::new();
     for (place, parameter) in space.parameters().iter().enumerate() {
@@ -204,8 +206,8 @@ fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> 
     mutated
 }
 
-/// The next generation, the fastest first: the children, with the old best instead of the worst
-/// child if it is faster than all. Without usable children the generation stays.
+/// The next generation, the fastest first: the children, with the old best in the place of the
+/// worst child if it is faster than all of them. Without usable children the generation stays.
 fn succeed(context: &MethodContext<'_>, generation: &[Member], children: &[Child]) -> Vec<Member> {
     let mut next: Vec<Member> = children
         .iter()

@@ -13,9 +13,9 @@ use io_autotune_search::checks::{SettingsError, positive, probability, whole};
 pub struct Cao2018Annealing {
     /// The temperature at the start, as a share of the default's mean. The paper gives no number.
     pub initial_share: f64,
-    /// How the temperature falls.
+    /// The cooling schedule.
     pub cooling: Cao2018Cooling,
-    /// What coming back to a tested point costs.
+    /// The cost of revisiting a tested point.
     pub revisits: Revisits,
 }
 
@@ -29,7 +29,7 @@ impl Default for Cao2018Annealing {
     }
 }
 
-/// How the temperature falls (cao2018, section 3), k steps after T0.
+/// The cooling schedules (cao2018, section 3), k steps after T0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Cao2018Cooling {
@@ -38,7 +38,7 @@ pub enum Cao2018Cooling {
     Linear,
     /// `T0 * factor^k`.
     Geometric {
-        /// Above 0 and at most 1.
+        /// The factor, above 0 and at most 1.
         factor: f64,
     },
 }
@@ -47,11 +47,12 @@ pub enum Cao2018Cooling {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cao2018Genetic {
-    /// How many parametrizations a generation has. The paper's 8.
+    /// The number of parametrizations in a generation: 8 in the paper.
     pub population: u32,
-    /// The probability that a value mutates, 0 to 1. The paper's 2 %; its figure 7 goes up to 64 %.
+    /// The probability that a value mutates, from 0 to 1: 2 % in the paper, whose figure 7 goes up
+    /// to 64 %.
     pub mutation_rate: f64,
-    /// What coming back to a tested point costs.
+    /// The cost of revisiting a tested point.
     pub revisits: Revisits,
 }
 
@@ -69,7 +70,7 @@ impl Default for Cao2018Genetic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cao2018Bayesian {
-    /// How many points it starts with. The paper's seven: the default of each file system.
+    /// The number of initial points: seven in the paper, the default of each file system.
     pub design_points: u32,
 }
 
@@ -83,11 +84,11 @@ impl Default for Cao2018Bayesian {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cao2018Dqn {
-    /// The probability of a random action, from 0 to 1. The paper's epsilon, 0.2.
+    /// The probability of a random action, from 0 to 1: the paper's epsilon, 0.2.
     pub exploration: f64,
     /// The discount factor per action, from 0 to 1. The paper gives no number.
     pub discount: f64,
-    /// What coming back to a tested point costs.
+    /// The cost of revisiting a tested point.
     pub revisits: Revisits,
 }
 
@@ -102,7 +103,7 @@ impl Default for Cao2018Dqn {
 }
 
 impl Cao2018Annealing {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let unit = ", as a share of the default's mean";
         positive(
@@ -121,7 +122,7 @@ impl Cao2018Annealing {
 }
 
 impl Cao2018Genetic {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let setting = "cao2018-genetic.population";
         whole(setting, self.population, 2, MAX_DESIGN_POINTS)?;
@@ -130,7 +131,7 @@ impl Cao2018Genetic {
 }
 
 impl Cao2018Bayesian {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let setting = "cao2018-bayesian.design_points";
         whole(setting, self.design_points, 1, MAX_DESIGN_POINTS)
@@ -138,7 +139,7 @@ impl Cao2018Bayesian {
 }
 
 impl Cao2018Dqn {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         probability("cao2018-dqn.exploration", self.exploration)?;
         probability("cao2018-dqn.discount", self.discount)

@@ -12,11 +12,12 @@ use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, positive, pro
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Robert2019Surrogate {
-    /// How many points its Latin hypercube has. The paper gives no number.
+    /// The number of points of the Latin hypercube. The paper gives no number.
     pub design_points: u32,
-    /// What makes a point promising (section II-B-1).
+    /// The acquisition function (section II-B-1).
     pub acquisition: Acquisition,
-    /// What the process is of. The paper says no more than "gaussian process regression".
+    /// The quantity that the process models. The paper says no more than "gaussian process
+    /// regression".
     pub scale: Scale,
 }
 
@@ -34,15 +35,15 @@ impl Default for Robert2019Surrogate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Robert2019Annealing {
-    /// How many points its Latin hypercube has; the best of them is where it starts.
+    /// The number of points of the Latin hypercube, of which the best is the start.
     pub design_points: u32,
-    /// The temperature at the start, seconds. The paper's 1000.
+    /// The temperature at the start, in seconds: 1000 in the paper.
     pub initial_temperature: f64,
-    /// How the temperature falls.
+    /// The cooling schedule.
     pub cooling: Robert2019Cooling,
-    /// When it is set back to where it started.
+    /// The rule by which the temperature is reset.
     pub restart: Restart,
-    /// What coming back to a tested point costs.
+    /// The cost of revisiting a tested point.
     pub revisits: Revisits,
 }
 
@@ -58,23 +59,23 @@ impl Default for Robert2019Annealing {
     }
 }
 
-/// How the temperature falls (robert2019, section III-B-2), k steps after T0.
+/// The cooling schedules (robert2019, section III-B-2), k steps after T0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Robert2019Cooling {
     /// `T0 * factor^k` (Kirkpatrick, Gelatt and Vecchi 1983).
     Exponential {
-        /// Above 0 and at most 1.
+        /// The factor, above 0 and at most 1.
         factor: f64,
     },
     /// `T0 / (1 + factor * k)`.
     Multiplicative {
-        /// Above 0.
+        /// The factor, above 0.
         factor: f64,
     },
     /// `T0 / (1 + factor * ln(1 + k))`.
     Logarithmic {
-        /// Above 0.
+        /// The factor, above 0.
         factor: f64,
     },
 }
@@ -86,7 +87,7 @@ impl Default for Robert2019Cooling {
 }
 
 impl Robert2019Surrogate {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let setting = "robert2019-surrogate.design_points";
         whole(setting, self.design_points, 2, MAX_DESIGN_POINTS)
@@ -94,7 +95,7 @@ impl Robert2019Surrogate {
 }
 
 impl Robert2019Annealing {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let setting = "robert2019-annealing.design_points";
         whole(setting, self.design_points, 0, MAX_DESIGN_POINTS)?;

@@ -20,7 +20,7 @@ pub(super) fn repetitions(design: &[f64], share: f64) -> u64 {
     ((variance / (share * share)).floor() as u64).max(1)
 }
 
-/// Runs in flight count, because the number of runs is fixed.
+/// Returns true if the child runs again. Runs in flight count, because the number of runs is fixed.
 pub(super) fn is_due(known: &Known, runs: u64) -> bool {
     !is_out(known) && known.count().saturating_add(known.in_flight) < runs
 }

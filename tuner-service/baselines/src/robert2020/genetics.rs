@@ -41,7 +41,7 @@ pub(super) fn population<'a>(view: &'a View<'_>, settings: &Robert2020) -> Vec<I
     }
 }
 
-/// A child, which the space may not admit; none of an empty population.
+/// A child, which the space may not admit; none if the population is empty.
 pub(super) fn breed(
     settings: &Robert2020,
     context: &MethodContext<'_>,
@@ -67,7 +67,7 @@ pub(super) fn breed(
     })
 }
 
-/// A random walk's step (section V-D), of which something comes if the space has a second point.
+/// A step of a random walk (section V-D), which changes something if the space has a second point.
 fn mutate(space: &Space, from: &Point, mutation: Mutation, rng: &mut ChaCha8Rng) -> Point {
     let mut point = from.clone();
     if mutation == Mutation::One {
@@ -139,7 +139,7 @@ fn roulette(
     let best = candidates()
         .map(|index| population[index].mean)
         .min_by(f64::total_cmp)?;
-    // The best has 1: weights in (0, 1] have a finite sum.
+    // The best has weight 1: weights in (0, 1] have a finite sum.
     let weight = |index: usize| match weight {
         Weight::Inverse => best / population[index].mean,
         Weight::AboveLeast => 1.0 / (population[index].mean - best + 1.0),
@@ -214,7 +214,7 @@ mod tests {
         let mut rng = rng(1);
         let mut second_best = 0;
         for _ in 0..400 {
-            // Pools of everything: the best is in one of them and wins it.
+            // The pools contain everything: the best is in one of them and wins it.
             let (one, other) = tournament(&population, 100, &mut rng).unwrap();
             assert!((one == 3) != (other == 3));
             second_best += u32::from(one == 5 || other == 5);

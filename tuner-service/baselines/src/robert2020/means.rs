@@ -23,7 +23,8 @@ pub(super) fn mean(means: &[f64]) -> f64 {
     means.iter().map(|mean| mean / means.len() as f64).sum()
 }
 
-/// Quarantined children, and those whose runs are all censored above the default, do not run again.
+/// Returns true if a child does not run again: it is quarantined, or all its runs are censored
+/// above the default.
 pub(super) fn is_out(known: &Known) -> bool {
     let only_slower = known.count() == 0 && known.mean().is_some();
     known.is_quarantined() || only_slower

@@ -4,20 +4,21 @@ use super::settings::Regression;
 use io_autotune_model::space::{Metric, Point, Space};
 use io_autotune_search::surrogate::cholesky::{Cholesky, Symmetric};
 
-/// The maximum number of neighbours: as many as a study of the paper tests, and more. The work is
-/// cubic.
+/// The maximum number of neighbours: as many as a study of the paper tests, and more. The work
+/// grows with the cube of their number.
 const MOST_NEIGHBOURS: usize = 64;
-/// Keeps the normal equations definite (coordinates are about 1): prefers small coefficients.
+/// A small ridge that keeps the normal equations definite (coordinates are about 1), and so prefers
+/// small coefficients.
 const RIDGE: f64 = 1e-8;
 
-/// A tested point with its mean elapsed, seconds, or the estimate of it.
+/// A tested point with its mean elapsed in seconds, or the estimate of it.
 #[derive(Clone, Debug)]
 pub(super) struct Individual<'a> {
     pub(super) point: &'a Point,
     pub(super) mean: f64,
 }
 
-/// The population with regressed means. The mean stays where the estimate is not a positive number.
+/// The population with regressed means. A mean stays if its estimate is not a positive number.
 pub(super) fn regressed<'a>(
     space: &Space,
     population: Vec<Individual<'a>>,
@@ -140,7 +141,7 @@ pub(super) fn quadratic(space: &Space, point: &Point, neighbours: &[Neighbour<'_
     });
     let factor = Cholesky::new(kernel)?;
     let ones = factor.solve(&vec![1.0; neighbours.len()]);
-    // Relative to the mean at x, the first: small differences stay exact.
+    // Relative to the mean at x, which comes first, so that small differences stay exact.
     let here = neighbours[0].mean;
     let times: Vec<f64> = neighbours.iter().map(|one| one.mean - here).collect();
     let times = factor.solve(&times);

@@ -1,4 +1,4 @@
-//! Which child runs again (robert2020, section VI-A).
+//! Resampling: the children that run again (robert2020, section VI-A).
 
 use super::settings::{Resampling, Robert2020};
 use super::{averaging, sedr};
@@ -7,7 +7,7 @@ use io_autotune_model::space::Point;
 use io_autotune_search::history::by_point::Known;
 use io_autotune_search::{MethodContext, Proposal};
 
-/// How often a child runs.
+/// The number of times that a child runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rule {
     /// Once.
@@ -54,7 +54,7 @@ impl Rule {
     }
 }
 
-/// The rule of the settings; none while the design that it needs is unknown.
+/// The rule by the settings; none while the design that it needs is unknown.
 pub(super) fn rule(settings: &Robert2020, context: &MethodContext<'_>) -> Option<Rule> {
     let share = settings.resampling_share;
     Some(match settings.noise.resampling() {
@@ -82,7 +82,7 @@ pub(super) fn due(context: &MethodContext<'_>, rule: Rule) -> Option<Proposal> {
         })
 }
 
-/// A child is neither the default nor a design point that ran once.
+/// Returns true for a child: neither the default nor a design point that ran once.
 fn is_child(context: &MethodContext<'_>, point: &Point, known: &Known) -> bool {
     let ended = known.count() > 0 || known.censored() > 0 || known.failed > 0;
     *point != context.view.default

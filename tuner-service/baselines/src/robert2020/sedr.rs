@@ -4,7 +4,7 @@ use super::means::{self, is_out};
 use io_autotune_search::MethodContext;
 use io_autotune_search::history::by_point::Known;
 
-/// One run has no standard error.
+/// The least number of runs of a child, because one run has no standard error.
 pub(super) const LEAST_RUNS: u64 = 2;
 
 /// `th_se = p * mean of the design` (section VI-A-c), seconds; none while the mean is unknown.
@@ -15,7 +15,8 @@ pub(super) fn threshold(context: &MethodContext<'_>, share: f64) -> Option<f64> 
 }
 
 /// "The parametrization is reevaluated until the standard error of the mean is below a fixed
-/// threshold" (section VI-A-b). After two runs, those in flight are waited for: they may lower it.
+/// threshold" (section VI-A-b). After two runs, those in flight are awaited, because they may lower
+/// it.
 pub(super) fn is_due(known: &Known, threshold: f64) -> bool {
     if is_out(known) {
         return false;

@@ -8,24 +8,24 @@ use io_autotune_search::checks::{SettingsError, positive, probability, whole};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Robert2020 {
-    /// How the parents of a child are chosen (section V-B).
+    /// The selection of a child's parents (section V-B).
     pub selection: Selection,
-    /// How they are mixed (section V-C).
+    /// The crossover of the parents (section V-C).
     pub crossover: Crossover,
     /// The probability that a child mutates, from 0 to 1 (sections V-D and VIII-D).
     pub mutation_rate: f64,
-    /// How noise is reduced (section VI); by default standard-error dynamic resampling.
+    /// The reduction of noise (section VI); by default standard-error dynamic resampling.
     pub noise: Noise,
     /// The p of `th_se = p * mean of the design` and `n = s^2 / (p^2 m^2)` (section VI-A-c).
     pub resampling_share: f64,
-    /// Whether design points predicted too slow (`loss.design_most`) are dropped. The paper's are
-    /// not.
+    /// True if design points that are predicted too slow (`loss.design_most`) are dropped. The
+    /// paper does not drop any.
     pub drops_design_points: bool,
-    /// How the probabilistic pick weighs (section V-B).
+    /// The weight of a mean in the probabilistic pick (section V-B).
     pub weight: Weight,
-    /// Where a mutation goes (section V-D).
+    /// The directions of a mutation (section V-D).
     pub mutation: Mutation,
-    /// Of what a neighbourhood is a share (section VI-B).
+    /// The set of which a neighbourhood is a share (section VI-B).
     pub neighbours_of: NeighboursOf,
 }
 
@@ -45,14 +45,14 @@ impl Default for Robert2020 {
     }
 }
 
-/// How parents are chosen (robert2020, section V-B).
+/// The selection of parents (robert2020, section V-B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Selection {
     /// The best by mean of each of two random pools are the parents.
     Tournament {
-        /// The size of a pool; 0: the tested are divided in two (robert2019, section III-B-3). This
-        /// paper gives no number.
+        /// The size of a pool; 0: the tested points are divided in two (robert2019, section
+        /// III-B-3). This paper gives no number.
         pool_size: u32,
     },
     /// Parents are drawn with a probability that falls as their mean rises.
@@ -65,7 +65,7 @@ impl Default for Selection {
     }
 }
 
-/// How the probabilistic pick weighs a mean t. The papers do not say.
+/// The weight of a mean t in the probabilistic pick. The papers do not give it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
@@ -76,7 +76,7 @@ pub enum Weight {
     AboveLeast,
 }
 
-/// Where a mutation goes, a random walk (robert2020, section V-D).
+/// The directions of a mutation, which is a random walk (robert2020, section V-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mutation {
@@ -88,18 +88,20 @@ pub enum Mutation {
     One,
 }
 
-/// Of what a neighbourhood is a share (robert2020, section VI-B: "n the total population size").
+/// The set of which a neighbourhood is a share (robert2020, section VI-B: "n the total population
+/// size").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NeighboursOf {
-    /// Of the space (section IV: "its size will be denoted as n"); those that were tested.
+    /// The space (section IV: "its size will be denoted as n"); the neighbours are the tested
+    /// points among those.
     #[default]
     Space,
-    /// Of the tested.
+    /// The tested points.
     Tested,
 }
 
-/// How two parents become one child (robert2020, section V-C).
+/// The crossover of two parents into one child (robert2020, section V-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Crossover {
@@ -108,34 +110,35 @@ pub enum Crossover {
     SinglePoint,
     /// Several cuts: the parts come from the parents in turn.
     NPoint {
-        /// The number of cuts. A space of d parameters has d - 1 places to cut; more are not made.
+        /// The number of cuts. A space of d parameters has d - 1 places to cut; further cuts are
+        /// not made.
         points: u32,
     },
 }
 
-/// How noise is reduced (robert2020, section VI and the classes of table V).
+/// The reduction of noise (robert2020, section VI and the classes of table V).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Noise {
-    /// Not at all: each child runs once (class CGA).
+    /// None: each child runs once (class CGA).
     None,
     /// Children run again (class RGA).
     Resampling {
-        /// How often.
+        /// The rule for the number of runs.
         resampling: Resampling,
     },
-    /// Parents are selected by what a regression on their neighbours estimates (class FGA).
+    /// Parents are selected by the estimates of a regression on their neighbours (class FGA).
     Regression {
-        /// Which regression.
+        /// The regression.
         regression: Regression,
         /// The share of `neighbours_of` that is a point's neighbourhood, above 0 and at most 1.
         neighbour_share: f64,
     },
-    /// Both (class FRGA).
+    /// Resampling and regression (class FRGA).
     Both {
-        /// How often children run again.
+        /// The rule for the number of runs.
         resampling: Resampling,
-        /// Which regression.
+        /// The regression.
         regression: Regression,
         /// The share of `neighbours_of` that is a point's neighbourhood, above 0 and at most 1.
         neighbour_share: f64,
@@ -176,17 +179,17 @@ impl Noise {
     }
 }
 
-/// How often a child runs (robert2020, section VI-A).
+/// The rule for a child's number of runs (robert2020, section VI-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampling {
     /// Until the standard error of its mean is below a threshold (section VI-A-b).
     Sedr,
-    /// Equally often, whatever it is (section VI-A-a).
+    /// The same number of times for every child (section VI-A-a).
     Averaging,
 }
 
-/// What estimates a parametrization from its neighbourhood (robert2020, section VI-B).
+/// The estimator of a parametrization from its neighbourhood (robert2020, section VI-B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regression {
@@ -197,7 +200,7 @@ pub enum Regression {
 }
 
 impl Robert2020 {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         if let Selection::Tournament { pool_size } = self.selection {
             whole("robert2020.selection.pool_size", pool_size, 0, 100_000)?;

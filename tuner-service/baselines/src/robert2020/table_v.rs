@@ -1,10 +1,10 @@
-//! Table V of the paper: all methods that it compares.
+//! Table V of the paper: all the methods that it compares.
 
 use super::settings::{Crossover, Noise, Regression, Resampling, Robert2020, Selection};
 
-/// `p_resamp` of table V.
+/// The values of `p_resamp` in table V.
 const RESAMPLING_SHARES: [f64; 3] = [0.10, 0.20, 0.40];
-/// `p_fit` of table V.
+/// The values of `p_fit` in table V.
 const NEIGHBOUR_SHARES: [f64; 4] = [0.05, 0.10, 0.20, 0.50];
 
 /// Every method of table V with its name and settings: two selections times two crossovers, without

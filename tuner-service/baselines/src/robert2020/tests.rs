@@ -56,7 +56,7 @@ fn propose(space: &Space, history: &History, pending: &[Pending]) -> Proposal {
     })
 }
 
-/// The resample that a child with these times is due, if any.
+/// The reason for running a child with these times again, if it is due.
 fn resampled(times: &[f64]) -> Option<Reason> {
     let space = grid(&[6, 6, 3, 4]);
     let child = outsider(&space, 0);
@@ -104,7 +104,7 @@ fn robert2020_vi_b_regression_at_5_percent_is_not_the_conventional_algorithm() {
     let published = estimates(quadratic, NeighboursOf::Space);
     let moved = conventional.iter().zip(&published);
     assert!(moved.filter(|(a, b)| (*a - *b).abs() > 1.0).count() > 15);
-    // Of what was tested it is one point, which is no regression.
+    // A share of the tested points is one point here, which gives no regression.
     assert_eq!(conventional, estimates(quadratic, NeighboursOf::Tested));
 }
 
@@ -152,9 +152,9 @@ fn robert2020_vi_a_the_threshold_is_a_share_of_the_design_mean() {
     let mut history = history(
         vec![
             tested(&space, &design[3].0, &[60.0], 1),
-            // Design points count once each, by their means.
+            // Each design point counts once, by its mean.
             tested(&space, &design[5].0, &[150.0, 170.0, 190.0, 170.0], 2),
-            // Neither children nor the default enter.
+            // Neither children nor the default count.
             tested(&space, &outsider(&space, 0).0, &[7000.0], 3),
             tested(&space, &space.default_point().0, &[40.0, 42.0], 0),
         ],
@@ -316,7 +316,7 @@ fn a_space_that_is_tested_whole_is_exhausted() {
             .push(tested(&space, &point.0, &times, ordinal as i64));
     }
     assert_eq!(propose(&space, &history, &[]), Proposal::Exhausted);
-    // All points are in this design; one that ran once only may still become a child.
+    // All points are in this design; one that ran only once may still become a child.
     history.tested[4] = tested(&space, &[1, 1], &[100.0], 4);
     assert!(matches!(
         propose(&space, &history, &[]),

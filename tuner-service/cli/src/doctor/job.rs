@@ -1,4 +1,5 @@
-//! A real job, from its submission to its verdict: where it gets lost is what is to be mended.
+//! A real job, from its submission to its verdict. The stage at which it gets lost shows what has
+//! to be repaired.
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -14,25 +15,25 @@ const APPLICATION: &str = "io-autotune-doctor";
 const OPTION: &str = "--io-autotune=app=io-autotune-doctor,mode=observe";
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Of the user's runs, newest last, that are looked through.
+/// The number of the user's newest runs among which the job is looked for.
 const LOOKED_AT: u32 = 100;
 
-/// How far the job has come.
+/// The stage that the job has reached.
 #[derive(Debug)]
 enum Stage {
-    /// Slurm has it, and has not begun it.
+    /// Slurm has the job, and has not started it.
     Queued,
-    /// It has begun, by Slurm, and the service has not heard of it.
+    /// Slurm has started it, and the service does not know of it.
     Begun,
-    /// The prolog has told of it, and no epilog has.
+    /// The prolog has reported it, and no epilog has.
     Started,
-    /// The epilog has told of it.
+    /// The epilog has reported it.
     Reported,
     Judged(String),
 }
 
-/// Submits a job of one second and follows it. Other options of sbatch by its variables, such as
-/// `SBATCH_PARTITION`.
+/// Submits a job of one second and follows it. Other options of sbatch can be given by its
+/// variables, such as `SBATCH_PARTITION`.
 pub(super) async fn check(config: &ClientConfig, cluster: Option<&str>, within: Duration) -> Check {
     let job_id = match submit() {
         Ok(job_id) => job_id,
@@ -57,7 +58,7 @@ pub(super) async fn check(config: &ClientConfig, cluster: Option<&str>, within: 
             return Check::ok(NAME, detail);
         }
         if began.elapsed() > within {
-            // It may not even have begun. What it was for is over.
+            // It may not even have started, and is of no further use.
             let _ = slurm("scancel", &[&job_id.to_string()]);
             return lost(job_id, &stage, within, &problem);
         }

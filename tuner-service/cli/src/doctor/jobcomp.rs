@@ -1,4 +1,4 @@
-//! On slurmctld's host: whether what the job-completion script writes is delivered.
+//! On slurmctld's host: checks that the records of the job-completion script are delivered.
 
 use std::io;
 use std::path::Path;
@@ -10,11 +10,12 @@ use super::spool::age;
 
 const NAME: &str = "collector";
 
-/// The collector passes every few seconds, and then writes how far it has got.
+/// The age from which undelivered records are a problem: the collector passes every few seconds,
+/// and then writes its state.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// `state`: where the collector keeps how far it has got. `None` where nothing was written, or the
-/// caller may not look.
+/// Checks the delivery; `state` is the directory of the collector's state. `None` if the script has
+/// written nothing, or if the caller may not look.
 pub(super) fn check(spool: &Path, state: &Path) -> Option<Check> {
     #[expect(
         clippy::disallowed_methods,
@@ -48,7 +49,7 @@ fn look(spool: &Path, state: &Path, now: SystemTime) -> Option<Check> {
     })
 }
 
-/// When a file of a directory was last written; `None` if it has none.
+/// The time of the last write to a file of a directory; `None` if it has none.
 fn newest(directory: &Path) -> io::Result<Option<SystemTime>> {
     let mut newest = None;
     for entry in std::fs::read_dir(directory)? {

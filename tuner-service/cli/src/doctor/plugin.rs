@@ -12,16 +12,18 @@ use io_autotune_protocol::{
 use object::{Object, ObjectSection, ObjectSymbol};
 
 const NAME: &str = "plugin";
-/// What a plugin says it was built for: Slurm's SLURM_VERSION_NUMBER (`slurm/spank.h`).
+/// The symbol with the version that a plugin was built for: Slurm's SLURM_VERSION_NUMBER
+/// (`slurm/spank.h`).
 const SYMBOL: &str = "plugin_version";
 
-/// The least that is said of what a plugin costs that is not loaded.
+/// The least consequence of a plugin that is not loaded.
 const COSTS: &str = "jobs run untuned, and sbatch refuses --io-autotune";
 
-/// Of nodes that are named.
+/// The most nodes that are named.
 const NAMED: usize = 5;
 
-/// None where there is no Slurm. `on_nodes`: what nodes have told of theirs.
+/// The checks of the plugin; none on a host without Slurm. `on_nodes` has the arguments that nodes
+/// have reported.
 pub(super) fn checks(on_nodes: &[PluginOnNodes]) -> Vec<Check> {
     let Some(conf) = slurm_conf() else {
         return Vec::new();
@@ -96,7 +98,7 @@ fn judge(plugstack: &Path, line: Option<&PluginLine>, here: Series) -> Check {
     }
 }
 
-/// Whether nodes have the arguments of this host; `None` if no node has told its own.
+/// Checks that nodes have the same arguments as this host; `None` if no node has reported its own.
 fn against_nodes(line: &PluginLine, on_nodes: &[PluginOnNodes]) -> Option<Check> {
     const NAME: &str = "plugin here and on nodes";
     let others: Vec<&PluginOnNodes> = on_nodes
@@ -119,7 +121,7 @@ fn against_nodes(line: &PluginLine, on_nodes: &[PluginOnNodes]) -> Option<Check>
             false => only.join(" "),
         }
     };
-    // Each endpoint tells of the nodes that it knows.
+    // Each endpoint reports the nodes that it knows.
     let nodes: BTreeSet<&str> = others
         .iter()
         .flat_map(|plugin| plugin.nodes.iter().map(String::as_str))
@@ -140,7 +142,7 @@ fn against_nodes(line: &PluginLine, on_nodes: &[PluginOnNodes]) -> Option<Check>
     ))
 }
 
-/// Whether slurmd runs this series, on each node that `sinfo` lists as `NODE VERSION`.
+/// Checks that slurmd runs this series on each node that `sinfo` lists as `NODE VERSION`.
 fn running_series(shown: &str, here: Series) -> Option<Check> {
     const NAME: &str = "Slurm on nodes";
     let rows = shown.lines().filter_map(|line| line.split_once(' '));
@@ -177,7 +179,7 @@ fn built_for(data: &[u8]) -> Option<Series> {
     Some((version >> 16, version >> 8 & 0xff))
 }
 
-/// From `slurm 24.11.5` or `slurm-wlm 22.05.8`.
+/// The series in `slurm 24.11.5` or `slurm-wlm 22.05.8`.
 fn series_of_text(shown: &str) -> Option<Series> {
     let mut numbers = shown.split_whitespace().last()?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

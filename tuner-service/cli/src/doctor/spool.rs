@@ -1,5 +1,5 @@
-//! This node's spool: reports that the service has not taken yet, or never will, and commands that
-//! could not be stopped.
+//! This node's spool: reports that the service has not accepted yet, or never will, and commands
+//! that could not be stopped.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use io_autotune_model::text::listed;
 use io_autotune_protocol::Check;
 
 const NAME: &str = "spool";
-/// A timer delivers once a minute; an older report is stuck.
+/// The age from which a report is stuck: a timer delivers once a minute.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// The most files of a kind that are named.
 const NAMED: usize = 3;
@@ -17,15 +17,16 @@ const NAMED: usize = 3;
 #[derive(Debug, Default, PartialEq)]
 struct Spool {
     waiting: usize,
-    /// The oldest report's age.
+    /// The age of the oldest report.
     oldest: Duration,
-    /// The refused reports' names.
+    /// The names of the refused reports.
     refused: Vec<String>,
-    /// Those of commands that could not be stopped.
+    /// The names of commands that could not be stopped.
     unstopped: Vec<String>,
 }
 
-/// `None` if there is no spool or the caller may not read it: only compute nodes have one, root's.
+/// Checks the spool. `None` if there is none or the caller may not read it: only compute nodes have
+/// one, which is root's.
 pub(super) fn check(directory: &Path) -> Option<Check> {
     #[expect(
         clippy::disallowed_methods,
@@ -109,7 +110,7 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
     Check::ok(NAME, format!("{directory}: {waiting}"))
 }
 
-/// In its largest unit, rounded down.
+/// The duration in its largest unit, rounded down.
 pub(super) fn age(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),

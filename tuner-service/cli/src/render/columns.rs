@@ -9,10 +9,10 @@ use crate::format::Wanted;
 use crate::screen::Screen;
 
 const GAP: &str = "  ";
-/// So much of a cell tells what it is: a parameter and its value, for one.
+/// The width of a cell that shows what it is: a parameter with its value, for example.
 const READABLE: usize = 20;
 
-/// What a cell means; it has its colour.
+/// The meaning of a cell, which gives its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     #[default]
@@ -33,7 +33,7 @@ impl Cell {
         Self::toned(text, Tone::Plain)
     }
 
-    /// What others wrote is cleaned here, before it is coloured.
+    /// A cell with a tone. Text from other people is cleaned here, before it is coloured.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
         let text = shown(&text.into());
         Self { text, tone }
@@ -50,11 +50,12 @@ impl<T: Into<String>> From<T> for Cell {
 pub(crate) struct Column {
     name: String,
     right: bool,
-    /// As the user wants it, whatever the terminal.
+    /// The width that the user wants, whatever the terminal's.
     width: Option<usize>,
-    /// It may be cut down to so many columns; `None`: never.
+    /// The least width to which it may be cut; `None`: it is never cut.
     least: Option<usize>,
-    /// Where there is no room it is left out, the lowest number first; `None`: never.
+    /// The order in which columns are left out if there is no room, the lowest number first;
+    /// `None`: never.
     spare: Option<u8>,
 }
 
@@ -76,7 +77,7 @@ impl Column {
         }
     }
 
-    /// As `--format` wants it.
+    /// A column as `--format` asks for it.
     pub(crate) fn of(wanted: &Wanted) -> Self {
         let Wanted { field, width } = wanted;
         let column = match field.right {
@@ -90,7 +91,7 @@ impl Column {
         }
     }
 
-    /// May be cut down to so many columns.
+    /// The column with a least width to which it may be cut.
     pub(crate) fn least(self, least: usize) -> Self {
         Self {
             least: Some(least),
@@ -98,7 +99,7 @@ impl Column {
         }
     }
 
-    /// May be left out where there is no room, the lowest number first.
+    /// The column as one that may be left out if there is no room, the lowest number first.
     pub(crate) fn spare(self, order: u8) -> Self {
         Self {
             spare: Some(order),
@@ -106,7 +107,8 @@ impl Column {
         }
     }
 
-    /// As wide as a `--format` says: `%20` to the right, `%-20` to the left.
+    /// The column with the width that a `--format` gives: `%20` for text on the right, `%-20` on
+    /// the left.
     pub(crate) fn fixed(self, width: usize, right: bool) -> Self {
         Self {
             width: Some(width),
@@ -150,7 +152,8 @@ impl Columns {
         self.rows.is_empty()
     }
 
-    /// Header, a rule below it, a line a row. What is cut ends in `+`, as sacct has it.
+    /// The header, a rule below it, and one line for each row. Text that is cut ends in `+`, as in
+    /// sacct.
     pub(crate) fn text(&self, screen: &Screen) -> String {
         match self.without_spare(screen.width) {
             Some(narrower) => narrower.text(screen),
@@ -158,9 +161,9 @@ impl Columns {
         }
     }
 
-    /// Without the least useful column, if there is no room for it.
+    /// The list without its least useful column, if there is no room for it.
     fn without_spare(&self, most: Option<usize>) -> Option<Self> {
-        // As much of what may be cut as can be read.
+        // The least widths, but no less than can be read.
         let readable = |(column, width): (&Column, usize)| {
             let cut = column.least.map(|least| least.max(READABLE));
             cut.map_or(width, |cut| cut.min(width))
@@ -215,7 +218,7 @@ impl Columns {
             text.push('\n');
         }
         for row in &self.rows {
-            // A value with a bar would be two.
+            // A value with a bar would look like two values.
             let values: Vec<_> = row.iter().map(|cell| cell.text.replace('|', "?")).collect();
             text.push_str(&values.join("|"));
             text.push('\n');
@@ -234,7 +237,7 @@ impl Columns {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// A table of a page, nothing cut.
+    /// The list as a table of a page, with nothing cut.
     pub(crate) fn html(&self) -> String {
         let side = |column: &Column| {
             if column.right {
@@ -284,7 +287,7 @@ impl Columns {
             return widths;
         };
         let gaps = GAP.len() * widths.len().saturating_sub(1);
-        // The widest that may be cut loses one column after the other.
+        // The widest column that may be cut loses one character after the other.
         while widths.iter().sum::<usize>() + gaps > most {
             let places = self.columns.iter().enumerate().filter(|(place, column)| {
                 column.width.is_none() && column.least.is_some_and(|least| widths[*place] > least)

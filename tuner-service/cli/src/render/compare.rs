@@ -29,7 +29,7 @@ fn mark(a: &str, b: &str) -> String {
     if a == b { "" } else { "differs" }.to_owned()
 }
 
-/// Values that are not the same in both, the default where one has none.
+/// Values that differ between the two, the default if one has none.
 fn parameters(list: &mut Columns, a: Option<&Parametrization>, b: Option<&Parametrization>) {
     let (Some(a), Some(b)) = (a, b) else {
         return;

@@ -1,10 +1,10 @@
-//! A gain in one or two sentences: the nightly report's, word by word.
+//! A gain in one or two sentences, in exactly the nightly report's words.
 
 use io_autotune_model::{Assessment, Gain, GainVerdict, Objective};
 
 use super::units::{grouped, percent};
 
-/// What a study makes small or large, by name: `marked I/O seconds`, `rate (maximised)`.
+/// The objective of a study by name: `marked I/O seconds`, `rate (maximised)`.
 pub(super) fn named(objective: &Objective) -> String {
     let more = if objective.is_maximised() {
         " (maximised)"
@@ -23,7 +23,8 @@ pub(super) fn of(known: &Assessment) -> String {
     }
 }
 
-/// A share of the default's is one of its reciprocal where more is better.
+/// The shares by which the objective is less. If more is better, a share of the default's value
+/// becomes one of its reciprocal.
 fn shares(gain: &Gain, objective: &Objective) -> (Option<f64>, Option<(f64, f64)>) {
     let less = |share| objective.less(share);
     let ends = gain.low.zip(gain.high);
@@ -107,15 +108,15 @@ fn less_or_more((low, high): (f64, f64)) -> String {
     }
 }
 
-/// Never rounded up to certainty.
+/// A confidence level, which is never rounded up to certainty.
 fn level(share: f64) -> String {
     format!("{} %", (1e4 * share + 1e-6).floor() / 100.0)
 }
 
-/// To two digits.
+/// A number rounded to two digits.
 fn about(number: u64) -> String {
     let step = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
-    // Halves go to the even number, as the report's do.
+    // Halves are rounded to the even number, as in the report.
     let (whole, rest) = (number / step, number % step);
     let up = 2 * rest > step || (2 * rest == step && whole % 2 == 1);
     ((whole + u64::from(up)) * step).to_string()

@@ -11,7 +11,7 @@ use crate::format::{Wanted, usual};
 use crate::people::called;
 use crate::screen::Screen;
 
-/// How the list is made.
+/// The way in which the list is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct How<'a> {
     pub(crate) screen: &'a Screen,
@@ -19,7 +19,7 @@ pub(crate) struct How<'a> {
     pub(crate) exact: bool,
 }
 
-/// The runs in these columns; the usual ones if `None`, with the user's if there are several.
+/// The runs in these columns, by default the usual ones, with the user's if there are several.
 pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'_>) -> Columns {
     let first = runs.first().map(|run| run.uid);
     let cluster = runs.first().map(|run| &run.cluster);
@@ -29,7 +29,7 @@ pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'
     );
     let is_usual = wanted.is_none();
     let wanted = wanted.unwrap_or(&usual);
-    // What was asked for is shown however narrow the terminal is.
+    // Columns that were asked for are shown however narrow the terminal is.
     let column = |one: &Wanted| match (one.field.name, is_usual) {
         ("Start", true) => Column::of(one).spare(1),
         ("State", true) => Column::of(one).spare(2),
@@ -135,7 +135,7 @@ fn cell(name: &str, run: &RunSummary, spread: Option<f64>, how: How<'_>) -> Cell
     })
 }
 
-/// What is to be known of the runs of a list, below it.
+/// Notes on the runs of a list, which are printed below it.
 pub(crate) fn notes(runs: &[RunSummary], screen: &Screen) -> String {
     let mut text = String::new();
     let later: BTreeMap<(i64, i32), &RunSummary> = runs

@@ -2,7 +2,7 @@
 
 use io_autotune_protocol::is_deceptive;
 
-/// A text that others wrote, as text of a page: nothing in it is markup, or hides.
+/// A text from other people, as text of a page: nothing in it is markup, or hidden.
 pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,16 +1,16 @@
-//! What a run's I/O came to.
+//! The measures of a run, in words.
 
 use std::collections::BTreeMap;
 
 use io_autotune_model::{MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Measure, REPORTED};
 
-/// A line each; none of a run that was not measured.
+/// The measures, one a line; none for a run that was not measured.
 pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String> {
     let counted = counted(measures, elapsed);
     counted.into_iter().chain(own(measures)).collect()
 }
 
-/// What the application has marked and reported itself.
+/// The measures that the application has marked or reported itself.
 fn own(measures: &BTreeMap<String, f64>) -> Vec<String> {
     let marked = measures.get(MARKED);
     let marked = marked.map(|seconds| format!("marked as I/O by the job: {seconds:.3} s"));
@@ -83,7 +83,7 @@ fn requests(bytes: f64, calls: f64) -> String {
 /// Bytes in units of thousands, as dd(1) and disks have them.
 pub(super) fn amount(bytes: f64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
-    // What would be shown as a thousand of a unit is one of the next.
+    // An amount that would be shown as a thousand of a unit is shown in the next unit.
     const MOST: f64 = 999.95;
     if bytes == 0.0 {
         return "nothing".to_owned();

@@ -1,4 +1,4 @@
-//! What tuning inside a job did, drawn in characters.
+//! The record of tuning inside a job, drawn in characters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use super::measures::amount;
 const WIDTH: usize = 60;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A line each: how often what was done, what the path moved, and each lever's way.
+/// The lines of a record: the period and the number of moves, the data that the path moved, and the
+/// values of each lever.
 pub(super) fn online(record: &OnlineRecord, node: &str) -> Vec<String> {
     let period = record.period_ms as f64 / 1000.0;
     let policy = record.policy;
@@ -35,7 +36,7 @@ pub(super) fn online(record: &OnlineRecord, node: &str) -> Vec<String> {
         amount(most)
     ));
     for (place, name) in record.levers.iter().enumerate() {
-        // A lever is doubled and halved.
+        // A lever is doubled and halved, so the scale is logarithmic.
         let began = record.began.get(place).copied().unwrap_or(1);
         let values = record
             .entries
@@ -90,7 +91,7 @@ fn bounds(numbers: &[f64]) -> (f64, f64) {
     (least.min(most), most)
 }
 
-/// A character for each entry, or for some in a row, whose mean it shows.
+/// One character for each entry, or for several in a row, whose mean it shows.
 fn drawn(numbers: &[f64], least: f64, most: f64) -> String {
     let columns = numbers.chunks(numbers.len().div_ceil(WIDTH).max(1));
     let levels = columns.map(|column| {

@@ -1,4 +1,4 @@
-//! What is ordered, by whom, and the commands that end it and take it back.
+//! Orders in words, with their authors, and with the commands that end them and take them back.
 
 use io_autotune_protocol::{OrderKind, OrderScope, OrderSummary};
 
@@ -10,7 +10,7 @@ pub(crate) fn scope(scope: &OrderScope) -> String {
     scope_with(scope, None)
 }
 
-/// A scope in words; the application that the study of it is of is named with it.
+/// A scope in words; if it is a single study, with the study's application.
 pub(crate) fn scope_with(scope: &OrderScope, of_study: Option<&str>) -> String {
     let mut words = Vec::new();
     match (scope.study, of_study) {
@@ -36,7 +36,7 @@ pub(crate) fn scope_with(scope: &OrderScope, of_study: Option<&str>) -> String {
     }
 }
 
-/// A study, as whoever has changed it is told which one it was.
+/// The name of a study, for a user who has changed it.
 pub(crate) fn named(study: i64, application: &str) -> String {
     format!("study {study} (application {application})")
 }
@@ -50,7 +50,7 @@ pub(crate) fn command_of(kind: OrderKind) -> &'static str {
     }
 }
 
-/// The command that ends an order, for whoever may.
+/// The command that ends an order, for a user who may.
 fn ending(order: &OrderSummary) -> String {
     let OrderScope {
         study,
@@ -83,7 +83,7 @@ fn ending(order: &OrderSummary) -> String {
     command + " --end --why \"...\""
 }
 
-/// What is ordered: a pin with its values.
+/// The order in words; a pin with its values.
 pub(crate) fn ordered(order: &OrderSummary) -> String {
     let values = order.values.iter().flatten();
     let values: Vec<_> = values
@@ -96,7 +96,7 @@ pub(crate) fn ordered(order: &OrderSummary) -> String {
     }
 }
 
-/// What decides in the place of the search, and what ends it: two lines.
+/// Two lines: the order that decides in the place of the search, and the command that ends it.
 pub(crate) fn decided_by(order: &OrderSummary, screen: &Screen) -> String {
     let by = called(order.user.as_deref(), order.uid);
     let label = match order.order_id {
@@ -127,8 +127,8 @@ pub(crate) fn decided_by(order: &OrderSummary, screen: &Screen) -> String {
     )
 }
 
-/// How a change is taken back, by the line of the audit that it has made; nothing of none. A reason is
-/// asked for where the change had one: then it may be needed.
+/// The command that takes a change back, by its line of the audit; empty without a line. A reason
+/// is asked for if the change had one, because then it may be required.
 pub(crate) fn undoing(line: Option<i64>, has_reason: bool) -> String {
     let why = if has_reason { " --why \"...\"" } else { "" };
     line.map_or_else(String::new, |line| {

@@ -1,5 +1,4 @@
-//! Studies as one page of HTML that needs nothing else: what `status`, `show` and `history` say, in
-//! their words.
+//! Studies as a self-contained page of HTML, with the texts of `status`, `show` and `history`.
 
 use io_autotune_protocol::{RunSummary, StudyDetail};
 
@@ -8,10 +7,10 @@ use super::markup::escaped;
 use super::{show, status};
 use crate::screen::Screen;
 
-/// Columns of the plot.
+/// The number of columns of the plot.
 const PLOT: usize = 100;
 
-/// Nothing is fetched, and nothing runs.
+/// The content policy: nothing is fetched, and nothing runs.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -133,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// A study of an application that is called after an attack.
+    /// A study of an application whose name is an attack.
     fn study(application: &str) -> Shown {
         let detail = serde_json::from_value(json!({
             "study": {
@@ -177,7 +176,7 @@ mod tests {
         assert!(!html.contains("<script>") && !html.contains("<b>") && !html.contains("<i>"));
         assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
         assert!(!html.contains('\u{202e}'));
-        // What is opened is closed, in this order.
+        // Every element that is opened is closed, in this order.
         let mut open: Vec<&str> = Vec::new();
         for tag in html.split('<').skip(1) {
             let tag = &tag[..tag.find('>').unwrap()];

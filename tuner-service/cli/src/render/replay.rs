@@ -1,4 +1,4 @@
-//! Whether recomputed suggestions equal the stored ones.
+//! Comparisons of recomputed suggestions with the stored ones.
 
 use io_autotune_protocol::{Replay, Suggested};
 

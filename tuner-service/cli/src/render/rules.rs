@@ -5,7 +5,7 @@ use crate::people::called;
 use crate::rules::{Change, Checked, Trial, What};
 use crate::screen::Screen;
 
-/// What job names become, one a line.
+/// The applications of job names, one a line.
 pub(crate) fn checked(checked: &[Checked], screen: &Screen) -> String {
     let mut table = Columns::new(vec![
         Column::left("Job's name").least(12),
@@ -25,7 +25,7 @@ pub(crate) fn checked(checked: &[Checked], screen: &Screen) -> String {
     table.text(screen)
 }
 
-/// What rules would change, one pair of histories a line.
+/// The changes that rules would make, one pair of histories a line.
 pub(crate) fn trial(trial: &Trial, screen: &Screen) -> String {
     let unchanged = trial.unchanged_runs;
     let mut text = String::new();

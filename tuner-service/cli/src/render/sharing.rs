@@ -1,11 +1,11 @@
-//! What a study has of others, in words.
+//! The text on the other studies that a study shares with.
 
 use io_autotune_model::SharedGain;
 use io_autotune_protocol::{SharingSummary, StudySummary};
 
 use super::gain;
 
-/// The gain of all users together, if that is claimed and one's own is not.
+/// The gain of all users together, if that is claimed and the study's own is not.
 pub(super) fn claimed(study: &StudySummary) -> Option<&SharedGain> {
     let known = study.assessment.as_ref()?;
     let shared = known.shared.as_ref()?;
@@ -13,7 +13,7 @@ pub(super) fn claimed(study: &StudySummary) -> Option<&SharedGain> {
     is_wanted.then_some(shared)
 }
 
-/// The lines of a study in full; none if it hears nobody.
+/// The lines of a study in full; empty if it does not share.
 pub(super) fn lines(study: &StudySummary) -> String {
     let Some(sharing) = &study.sharing else {
         return String::new();

@@ -9,11 +9,11 @@ use super::status::{self, interval, mean};
 use super::{context, differing, gain, opening, phase, sharing, units, user};
 use crate::screen::Screen;
 
-/// Lines of the plot.
+/// The number of lines of the plot.
 const HEIGHT: usize = 10;
-/// Its columns where there is no terminal.
+/// The number of columns if there is no terminal.
 const WIDTH: usize = 80;
-/// Parametrizations that are listed; `--csv` and `--json` have all.
+/// The number of parametrizations that are listed; `--csv` and `--json` have all.
 const LISTED: usize = 20;
 
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
@@ -59,7 +59,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
     text
 }
 
-/// What there is to choose from.
+/// The space, as a list of parameters with their values.
 pub(crate) fn space(detail: &StudyDetail) -> Columns {
     let mut list = Columns::new(vec![
         Column::left("Parameter").least(10),
@@ -87,7 +87,7 @@ pub(crate) fn space(detail: &StudyDetail) -> Columns {
     list
 }
 
-/// What each parameter explains, or why nothing is said of them.
+/// The share of the spread that each parameter explains, or the reason why nothing can be said.
 fn importance(known: &ImportanceSummary, screen: &Screen) -> String {
     if let Some(silent) = &known.silent {
         return shown_lines(&format!("what matters: {silent}\n"));
@@ -115,7 +115,7 @@ fn importance(known: &ImportanceSummary, screen: &Screen) -> String {
     )
 }
 
-/// What is chosen, and what it is compared with.
+/// The marks of the chosen parametrization and of the default, which it is compared with.
 fn mark(detail: &StudyDetail, one: &TestedSummary) -> &'static str {
     let is_chosen = detail.study.recommended.as_ref() == Some(&one.parametrization);
     match (is_chosen, one.differs.0.is_empty()) {
@@ -126,7 +126,7 @@ fn mark(detail: &StudyDetail, one: &TestedSummary) -> &'static str {
     }
 }
 
-/// The first so many, and wherever they are the chosen one and the default.
+/// The first parametrizations and, wherever they are, the chosen one and the default.
 fn shown(detail: &StudyDetail, most: usize) -> impl Iterator<Item = &TestedSummary> {
     let places = detail.tested.iter().enumerate();
     places
@@ -134,7 +134,7 @@ fn shown(detail: &StudyDetail, most: usize) -> impl Iterator<Item = &TestedSumma
         .map(|(_, one)| one)
 }
 
-/// What was tested: at most so many, and the chosen one and the default.
+/// The tested parametrizations: at most `most`, and the chosen one and the default.
 pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
     let default = detail.tested.iter().find(|one| one.differs.0.is_empty());
     let default = default.and_then(|one| one.elapsed);
@@ -173,15 +173,15 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
     list
 }
 
-/// How a study converged, of these runs; `None` under two that count.
+/// The convergence of a study, by these runs; `None` with fewer than two that count.
 pub(crate) fn plot(detail: &StudyDetail, runs: &[RunSummary], width: usize) -> Option<String> {
     let epoch = detail.study.epoch;
     let counted = |run: &&RunSummary| run.epoch == epoch && run.state == RunState::Counted;
     convergence(&runs.iter().filter(counted).collect::<Vec<_>>(), width)
 }
 
-/// Each counted run's time by its place, `.` of the default and `*` of others, and `_` for the least
-/// mean of a parametrization by then. `None` under two runs.
+/// A plot with each counted run's time at its place, `.` for the default and `*` for others, and
+/// `_` for the least mean of a parametrization by then. `None` with fewer than two runs.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -192,7 +192,7 @@ fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
     let objective = &runs.first()?.objective;
     let value = |run: &&RunSummary| objective.value(run.elapsed?, &run.measures);
     let times: Vec<f64> = runs.iter().filter_map(value).collect();
-    // Of what is maximised a history has reciprocals, which nobody wants to see.
+    // For a maximised objective a history has reciprocals, which nobody wants to see.
     if times.len() < 2 || times.len() != runs.len() || objective.is_maximised() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Where studies stand: a line each, or one in full.
+//! The state of studies: a line each, or one in full.
 
 use io_autotune_model::{Elapsed, FindingKind, Gain, GainVerdict, Objective, Phase, Unknown};
 use io_autotune_protocol::{RegretSummary, StudySummary, shown_lines};
@@ -29,7 +29,7 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
     }
 }
 
-/// A line a study.
+/// A line for each study.
 pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
     let first = studies.first().map(|study| study.uid);
     let of_several = studies.iter().any(|study| Some(study.uid) != first);
@@ -76,7 +76,7 @@ pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
     list
 }
 
-/// All there is of studies, for `--csv`.
+/// All fields of studies, for `--csv`.
 pub(crate) fn table(studies: &[StudySummary]) -> Columns {
     const NAMES: [&str; 28] = [
         "Study",
@@ -184,7 +184,7 @@ fn gain_cell(study: &StudySummary) -> Cell {
     claim(gain, &of_objective(study))
 }
 
-/// What a gain is of, if not of elapsed.
+/// The objective of a gain, if it is not elapsed.
 fn of_objective(study: &StudySummary) -> String {
     match study.objective.is_elapsed() {
         true => String::new(),
@@ -192,7 +192,7 @@ fn of_objective(study: &StudySummary) -> String {
     }
 }
 
-/// `whose`: is added to what is claimed.
+/// The cell of a gain; `whose` is appended to the claim.
 fn claim(gain: &Gain, whose: &str) -> Cell {
     let interval = gain
         .low
@@ -215,7 +215,7 @@ fn claim(gain: &Gain, whose: &str) -> Cell {
     }
 }
 
-/// What is next, in a few words.
+/// The next run in a few words.
 fn next_in_short(study: &StudySummary) -> String {
     let order = study.decided_by.as_ref().and_then(|order| order.order_id);
     match (&study.next, &study.ordered) {
@@ -228,7 +228,7 @@ fn next_in_short(study: &StudySummary) -> String {
     }
 }
 
-/// What the next run gets, why, and until when.
+/// The text about the next run: its parametrization, the rule behind it, and until when that holds.
 fn next(study: &StudySummary, screen: &Screen) -> String {
     let Some(next) = &study.next else {
         return "not known: the service is of an earlier version".to_owned();
@@ -260,7 +260,7 @@ fn spent(regret: &RegretSummary) -> String {
     }
 }
 
-/// What a study makes small or large, if not elapsed.
+/// The line with a study's objective, if it is not elapsed.
 pub(crate) fn objective_line(study: &StudySummary) -> String {
     match study.objective.is_elapsed() {
         true => String::new(),
@@ -336,7 +336,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     format!("{}{list}{}", shown_lines(&text), shown_lines(&rest))
 }
 
-/// What a study has chosen, in full.
+/// The choice of a study, in full.
 pub(crate) fn chosen(study: &StudySummary) -> String {
     match &study.recommended {
         None if has_nothing_to_win(study) => "the default".to_owned(),
@@ -345,7 +345,7 @@ pub(crate) fn chosen(study: &StudySummary) -> String {
     }
 }
 
-/// What is compared: the default and, once it has run, the choice.
+/// The comparison: the default and, once it has run, the choice.
 pub(crate) fn comparison(study: &StudySummary) -> Columns {
     let mut list = Columns::new(vec![
         Column::left(""),
@@ -378,7 +378,7 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
     list
 }
 
-/// What the means of a study are of.
+/// The header of a study's means.
 pub(crate) fn header(study: &StudySummary) -> String {
     match &study.objective {
         Objective::Elapsed => "Elapsed (s)".to_owned(),

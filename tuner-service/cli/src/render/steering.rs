@@ -1,4 +1,4 @@
-//! Orders, the audit, and what an order changes.
+//! Orders, the audit, and the changes that an order makes.
 
 use io_autotune_model::AuditLine;
 use io_autotune_protocol::{
@@ -25,7 +25,7 @@ pub(crate) fn affected(answer: &OrderAnswer, screen: &Screen) -> String {
     text
 }
 
-/// What a study begins with, and where it stands.
+/// The parametrizations with which a study begins, and its state.
 pub(crate) fn warm_start(answer: &WarmStartAnswer, has_reason: bool, screen: &Screen) -> String {
     let study = named(answer.study.study_id, &answer.study.application);
     let of = named(answer.from, &answer.from_application);
@@ -42,10 +42,10 @@ pub(crate) fn warm_start(answer: &WarmStartAnswer, has_reason: bool, screen: &Sc
     format!("{}\n{status}", shown_lines(&text))
 }
 
-/// What an undo of a reset does, and does not.
+/// A text on the effect of undoing a reset.
 pub(crate) const UNDO_OF_RESET: &str = "That opens a further epoch, with the pin and what the parametrizations took. The gain is proved anew.\n";
 
-/// What a reset would open, and drop.
+/// A text on what a reset would open, and drop.
 pub(crate) fn would_reset(study: &StudySummary) -> String {
     let mut text = format!(
         "dry run: {} would be reset: epoch {} would open.\n",
@@ -129,7 +129,7 @@ pub(crate) fn orders(orders: &[OrderSummary], screen: &Screen) -> Columns {
     list
 }
 
-/// What was taken back, and by which line.
+/// The change that was taken back, and the line that did it.
 pub(crate) fn undone(line: &AuditLine) -> String {
     let by = line
         .undone_by
@@ -143,8 +143,9 @@ pub(crate) fn undone(line: &AuditLine) -> String {
     shown_lines(&text)
 }
 
-/// Lines of the audit in these columns; for programs all that there are if `None`. A terminal has no
-/// room for a column of its own for what few lines have, until when: that is said with the rest.
+/// Lines of the audit in these columns; for programs all columns if `None`. On a terminal there is
+/// no room for a column of times until which changes hold, which few lines have: they are shown
+/// with the rest.
 pub(crate) fn audit(
     lines: &[AuditLine],
     wanted: Option<&[Wanted]>,

@@ -1,6 +1,6 @@
 //! Numbers as people say them.
 
-/// Seconds with as many decimals as the spread carries: its first digit is the last one shown.
+/// Seconds with as many decimals as the spread justifies: its first digit is the last one shown.
 /// Without a known spread three significant digits.
 pub(crate) fn seconds(value: f64, spread: Option<f64>) -> String {
     let decimals = match spread.filter(|spread| *spread > 0.0 && spread.is_finite()) {
@@ -74,7 +74,7 @@ pub(crate) fn short_node_time(seconds: f64) -> String {
     .fold(long, |text, (long, short)| text.replace(long, short))
 }
 
-/// A share in percent, with one decimal; nothing is never -0.
+/// A share in percent, with one decimal; zero is never shown as -0.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     match text.as_str() {
@@ -84,11 +84,12 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 const DAY: f64 = 24.0 * 3600.0;
-/// The service counts a study's runs over so many days.
+/// The number of days over which the service counts a study's runs.
 const LATELY: f64 = 7.0;
 
-/// About how long so many runs take, and at what rate: that of the last seven days, or of the epoch
-/// if it is younger. Nothing under a day: jobs come and go with the hours.
+/// The estimated time of this many runs, with its rate: that of the last seven days, or of the
+/// epoch if it is younger. Empty for an epoch under a day old, because the number of jobs varies
+/// with the hours.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub(crate) fn runs_to_go(runs: u64, lately: i64, age_seconds: f64) -> String {
     let age = age_seconds / DAY;
@@ -97,7 +98,7 @@ pub(crate) fn runs_to_go(runs: u64, lately: i64, age_seconds: f64) -> String {
         younger if younger >= 1.95 => (younger, format!("{younger:.0} days")),
         younger => (younger, "day".to_owned()),
     };
-    // The first one began the epoch, and took none of its time to come.
+    // The first run began the epoch, and took none of its time.
     let came = if age < LATELY { lately - 1 } else { lately };
     if span < 1.0 || came <= 0 {
         return String::new();
@@ -170,7 +171,7 @@ mod tests {
                 ", about 17 hours (at 100 in the last 7 days)",
             ),
             (60, 10, week, ", about 6 weeks (at 10 in the last 7 days)"),
-            // Of a younger epoch its own time counts.
+            // For a younger epoch its own age counts.
             (10, 5, 2.0 * DAY, ", about 5 days (at 5 in the last 2 days)"),
             (6, 4, DAY, ", about 2 days (at 4 in the last day)"),
             (50, 1, 3.0 * DAY, ""),

@@ -24,7 +24,7 @@ pub(crate) struct World {
     pub(crate) noise: f64,
     /// The first-order autocorrelation of the noise, from 0 to below 1.
     pub(crate) memory: f64,
-    /// What changes, by which factor, and after how many runs.
+    /// A change: its kind, its factor, and the number of runs before it.
     pub(crate) change: Option<(What, f64, usize)>,
 }
 

@@ -12,7 +12,7 @@ use super::{History, Parametrization, RecentRun, Settings, Space, Tested, mixtur
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What makes runs differ besides noise.
+/// The cause by which runs differ, besides noise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
     Nothing,
@@ -35,7 +35,7 @@ pub(crate) struct World {
     pub(crate) what: What,
     /// Mean hours between two starts.
     pub(crate) gap: f64,
-    /// Whether starts are evenly spaced, or a Poisson process.
+    /// True if starts are evenly spaced; otherwise they are a Poisson process.
     pub(crate) is_even: bool,
     /// The standard deviation of log elapsed. One run in sixteen takes 1.3 to 1.6 times as long.
     pub(crate) noise: f64,

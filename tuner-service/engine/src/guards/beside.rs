@@ -9,37 +9,39 @@
 //!                                                         k = (sqrt(1 + r) / a)^(2 / (f + 1))
 //! ```
 //!
-//! holds at every look: where the Bayes factor of the two-sample t test with a normal prior of the
-//! effect, d standard deviations of a run wide (M. Gonen et al., American Statistician 59 (2005),
-//! 252-257), is below 1 / a; it is a likelihood ratio of the invariant statistic (A. Hendriksen et
-//! al., Bayesian Analysis 16 (2021), 961-989). While k is not below 1 + r there is no bound. s^2 is
-//! shrunk as in [`time_limit`](crate::guards::time_limit), since few runs may be alike by chance.
+//! holds at every look. It is the set of effects where the Bayes factor of the two-sample t test
+//! with a normal prior of the effect, d standard deviations of a run wide (M. Gonen et al.,
+//! American Statistician 59 (2005), 252-257), is below 1 / a; that factor is a likelihood ratio of
+//! the invariant statistic (A. Hendriksen et al., Bayesian Analysis 16 (2021), 961-989). While k is
+//! not below 1 + r there is no bound. s^2 is shrunk as in
+//! [`time_limit`](crate::guards::time_limit), since few runs may be alike by chance.
 
 use io_autotune_model::space::Point;
 use io_autotune_model::{ELAPSED_BESIDE, ElapsedBeside, Moments};
 use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::math::Portable;
 
-/// The probability of a false veto of a parametrization, over all looks; as much for the other end.
+/// The probability of a false veto of a parametrization, over all looks. The other end of the
+/// interval has the same probability.
 const ERROR: f64 = 0.05;
-/// The effect that is looked for, in standard deviations of a run.
+/// The width of the effect's prior, in standard deviations of a run.
 const EFFECT: f64 = 2.0;
-/// The prior of the scatter: degrees of freedom and variance.
+/// The degrees of freedom of the scatter's prior; its variance follows.
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
-/// Whether the history's objective is another than elapsed.
+/// Returns true if the history's objective is another than elapsed.
 pub(crate) fn is_beside(view: &View<'_>) -> bool {
     view.iter().any(|(_, known)| elapsed(known).is_some())
 }
 
-/// The moments of log elapsed, where they are beside another objective.
+/// The moments of log elapsed, if they are kept beside another objective.
 pub(crate) fn elapsed(known: &Known) -> Option<&Moments> {
     known.measures.get(ELAPSED_BESIDE)
 }
 
-/// How elapsed of a point compares with the default's; none where it is the objective, of the default
-/// itself, and before there are enough runs to bound it.
+/// The comparison of a point's elapsed with the default's. None if elapsed is the objective, for
+/// the default itself, and before there are enough runs to bound the difference.
 pub(crate) fn of(view: &View<'_>, point: &Point) -> Option<ElapsedBeside> {
     if *point == view.default {
         return None;
@@ -74,7 +76,7 @@ pub(crate) fn of(view: &View<'_>, point: &Point) -> Option<ElapsedBeside> {
     })
 }
 
-/// Whether a point must not be recommended.
+/// Returns true if a point must not be recommended.
 pub(crate) fn is_vetoed(view: &View<'_>, point: &Point) -> bool {
     of(view, point).is_some_and(|beside| beside.vetoed)
 }
@@ -93,7 +95,7 @@ mod tests {
     use crate::study::settings::Settings;
     use crate::testing::{grid, history, normal, tested};
 
-    /// Runs of a level with these values of the objective, each with this elapsed.
+    /// Runs of a level, each with its value of the objective and its elapsed.
     fn runs(space: &Space, level: u32, values: &[f64], elapsed: &[f64], first: i64) -> Tested {
         let mut one = tested(space, &[level], values, first);
         for seconds in elapsed {
@@ -108,7 +110,8 @@ mod tests {
         history
     }
 
-    /// The default 10 s of the objective in 100 s; level 2 half of it, level 4 a little less.
+    /// A study whose default has 10 s of the objective in 100 s; level 2 has half of that, level 4
+    /// a little less than the default.
     fn study(elapsed_of_best: f64) -> (Space, History) {
         let space = grid(&[6]);
         let history = settled(vec![
@@ -151,7 +154,7 @@ mod tests {
         let settled = epoch.with_draw(0.99).suggest(&history, &[]);
         let said = settled.reason.to_string();
         assert!(said.contains("elapsed would be 80.0 % longer"), "{said}");
-        // Alone it would be the default.
+        // Without another candidate it would be the default.
         let mut alone = history;
         alone.tested.remove(1);
         assert_eq!(recommended(&space, &alone), Point(vec![0]));

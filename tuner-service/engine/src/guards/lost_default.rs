@@ -1,17 +1,17 @@
 //! A default that does not complete: its runs fail, or their time limit cuts them short.
 //!
-//! A baseline would wait for such a default for ever, and the search measures nothing against it. So
-//! the baseline is given up once
+//! A baseline would wait for such a default for ever, and the search has nothing to compare with.
+//! So the baseline is given up once
 //!
 //! ```text
 //! lost runs of the default >= baseline_lost_runs * (its completed runs + 1)
 //! ```
 //!
 //! A default that failed at first and completes since then is measured as any other, and one that
-//! fails half of the time has its baseline a little later. No lost run becomes a time: how long one
-//! took before its limit is a lower bound, which is said and decides one thing. A job whose limit
-//! is longer than any that cut the default short may be one that the default completes in, so it
-//! measures the default first, twice as often at most as a baseline may be lost.
+//! fails half of the time has its baseline a little later. A lost run never enters as a time. How
+//! long it took before its limit is a lower bound, which is shown, and which decides one thing: a
+//! job whose limit is longer than any that cut the default short may let the default complete, so
+//! it measures the default first, at most twice as often as a baseline may be lost.
 
 use io_autotune_model::LongerLimit;
 use io_autotune_model::reason::LostDefault;
@@ -19,11 +19,11 @@ use io_autotune_search::history::by_point::{Known, View};
 
 use crate::study::settings::Settings;
 
-/// Limits this much longer than what cut the default short are other limits: a run ends some time
-/// after its job has begun.
+/// Only a limit this many times longer than the longest cut run counts as longer, because a run
+/// ends some time after its job has begun.
 const LONGER: f64 = 1.25;
 
-/// How the default's runs ended, if its baseline is given up.
+/// How the default's runs ended, if its baseline is given up; otherwise none.
 pub(crate) fn given_up(default: &Known, settings: &Settings) -> Option<LostDefault> {
     let few = default.count() < u64::from(settings.baseline_runs);
     (few && default.lost() >= most_lost(default, settings)).then(|| LostDefault {
@@ -34,7 +34,8 @@ pub(crate) fn given_up(default: &Known, settings: &Settings) -> Option<LostDefau
     })
 }
 
-/// With which limits a job measures the default again: nothing but shorter ones lost it.
+/// The time limits with which a job measures the default again; none unless shorter limits are the
+/// only reason why it was lost.
 pub(crate) fn longer_limit(view: &View<'_>, settings: &Settings) -> Option<LongerLimit> {
     let default = view.default_known();
     let may = view.default_never_completed() && default.failed == 0;

@@ -1,11 +1,13 @@
-//! What one user may learn from the runs of others in a study that several share.
+//! The history that one user's study may use of the runs of other users, when several share
+//! studies.
 //!
-//! Users' inputs differ, and one of them may be wrong on purpose. So, of each point: users' typical
-//! logs of elapsed, less their own level of the default; of these the weighted median, nobody else by
-//! more than a third of the runs. A point that one other user alone has run counts as one run, which
-//! is not enough to recommend it: whoever wants others to run something needs a second user. One's own
-//! runs count in full: they deceive only oneself. A user whom tuning serves otherwise than the rest
-//! is an outlier, and has a history of their own.
+//! Users' inputs differ, and one of them may be wrong on purpose. Therefore a point's time is the
+//! weighted median over users of their typical log elapsed, less their own level of the default,
+//! and nobody else weighs more than a third of the runs. A point that one other user alone has run
+//! counts as one run, which is not enough to recommend it: whoever wants other users to run
+//! something needs a second user. A user's own runs count in full, because they deceive only that
+//! user. A user whose runs respond differently from the rest's is an outlier, and has a history of
+//! their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,20 +15,22 @@ use io_autotune_model::{History, Moments, Parametrization, RecentRun, Tally, Tes
 use io_autotune_search::history::by_point::MIN_RUNS;
 use io_autotune_search::math::Portable;
 
-/// The number of a user.
+/// The number of a user among those who share.
 pub type Member = u32;
 
-/// With fewer users who have counted runs, outliers not among them, everyone has their own: one of
-/// four is too much.
+/// The least number of users who have counted runs, without outliers. With fewer, everyone uses
+/// their own runs alone: one liar of four would have too much weight.
 pub const LEAST_MEMBERS: usize = 5;
-/// A user other than oneself is at most one part in so many of a point's runs.
+/// Another user has at most one part in this many of a point's runs.
 const PARTS: u64 = 3;
-/// So many runs of this standard deviation weigh in with the noise.
+/// The number of runs that the noise's prior is worth; their standard deviation follows.
 const PRIOR_RUNS: f64 = 6.0;
 const PRIOR_NOISE: f64 = 0.12;
-/// So many others have to have run the same: of two, one could make the other the outlier.
+/// The number of other users who must have run the same before somebody can be an outlier: of two
+/// users, one could make the other the outlier.
 const WITNESSES: usize = 3;
-/// An outlier's gains differ from the others' by so many standard errors, and by so much (log).
+/// The number of standard errors by which an outlier's gains differ from the other users'. They
+/// must also differ by the following amount, in logarithms.
 const SURELY: f64 = 4.0;
 const FAR: f64 = 0.1;
 
@@ -42,17 +46,18 @@ pub struct Members<'a> {
 /// Users' levels: logs of the default's elapsed.
 #[derive(Debug, Default)]
 struct Levels {
-    /// The square of the noise of a log.
+    /// The variance of the noise of a log.
     square: f64,
-    /// The typical level, and how far users are from it, shrunk as far as noise explains that.
+    /// The typical level; then the distance of each user from it, shrunk as far as noise explains
+    /// it.
     common: f64,
     apart: BTreeMap<Member, f64>,
-    /// What was measured: the level and its runs.
+    /// The level and the number of runs that each user has measured.
     measured: BTreeMap<Member, (f64, u64)>,
 }
 
 impl<'a> Members<'a> {
-    /// The users' histories, whose ordinals are the epoch's, and its default.
+    /// Users with their histories, whose ordinals are those of the epoch, and the epoch's default.
     pub fn new(all: BTreeMap<Member, &'a History>, default: &Parametrization) -> Self {
         let mut members = Members {
             all,
@@ -66,12 +71,13 @@ impl<'a> Members<'a> {
         members
     }
 
-    /// Whom tuning serves otherwise than the rest: their runs count for themselves alone.
+    /// The users whose runs respond differently from the rest's: they count for themselves alone.
     pub fn outliers(&self) -> &BTreeSet<Member> {
         &self.outliers
     }
 
-    /// What the epoch knows for a user's next run, as if it had been that user's.
+    /// The history that decides a user's next run: all shared runs, converted as if that user had
+    /// made them.
     pub fn history(&self, of: Member) -> History {
         if !self.hears(of) {
             let own = self.all.get(&of).copied();
@@ -84,7 +90,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Whether a user's history has others' runs in it.
+    /// Returns true if a user's history contains runs of other users.
     pub fn hears(&self, of: Member) -> bool {
         let is_measured = |(_, runs): &(f64, u64)| *runs >= MIN_RUNS;
         !self.outliers.contains(&of)
@@ -92,14 +98,15 @@ impl<'a> Members<'a> {
             && self.active() >= LEAST_MEMBERS
     }
 
-    /// How many users have a counted run, without outliers.
+    /// The number of users with a counted run, without outliers.
     pub fn active(&self) -> usize {
         let is_active = |history: &History| history.tested.iter().any(|one| one.elapsed.count > 0);
         let active = self.sharing().filter(|(_, history)| is_active(history));
         active.count()
     }
 
-    /// One's own counts, and of each other user at most what another one has.
+    /// The user's own counts plus those of other users, each of whom adds at most as much as the
+    /// second-largest contributor.
     fn tally(&self, of: Member) -> Tally {
         let own = self.all.get(&of).map(|own| own.tally).unwrap_or_default();
         let others = self.sharing().filter(|(member, _)| *member != of);
@@ -115,7 +122,7 @@ impl<'a> Members<'a> {
             controls: count(|tally| tally.controls),
             settled: count(|tally| tally.settled),
             settled_controls: count(|tally| tally.settled_controls),
-            // Everyone proves by their own runs.
+            // A proof rests on the user's own runs.
             proof: own.proof,
             total: count(|tally| tally.total),
         }
@@ -172,8 +179,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Those whose gains differ from the others', where enough others ran the same; nobody if
-    /// that would be as many as the rest.
+    /// The outliers: users whose gains differ from those of the others, where enough others ran the
+    /// same points. Nobody is one if there would be as many outliers as other users.
     fn far(&self) -> BTreeSet<Member> {
         let points = self.points();
         let measured = &self.levels.measured;
@@ -217,7 +224,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// A point's runs, in the seconds of a user.
+    /// The runs of a point, in the seconds of one user.
     fn point(&self, point: &BTreeMap<Member, &Tested>, of: Member) -> Tested {
         let apart = |member: Member| self.levels.apart.get(&member).copied().unwrap_or(0.0);
         let own = point.get(&of).map_or(0, |one| one.elapsed.count);
@@ -226,8 +233,9 @@ impl<'a> Members<'a> {
             others.map(move |(_, one)| count(one)).collect::<Vec<_>>()
         };
         let most = most_of_another(own, &others(|one| one.elapsed.count));
-        // One loss of one other user counts, as a reason for doubt; more, and running out of memory,
-        // which is believed at once, as far as a second one has met them.
+        // One failure of another user counts, as a reason for doubt. More failures count only up to
+        // the number that a second user has met as well; so do all runs out of memory, one of which
+        // is enough for a quarantine.
         let most_failed = 1 + second(others(|one| one.failed));
         let most_cut = 1 + second(others(cut));
         let most_lost = 1 + second(others(|one| one.failed + cut(one)));
@@ -251,13 +259,14 @@ impl<'a> Members<'a> {
             let runs = usize::try_from(weight(*member, one)).unwrap_or(usize::MAX);
             let latest = one.recent.iter().rev().take(runs);
             let runs: Vec<&RecentRun> = latest.collect();
-            // So many of them that they are still centred.
+            // Only the latest runs are taken, so they are centred again.
             let centre = runs.iter().map(|run| run.elapsed.logarithm() - typical);
             let centre = centre.sum::<f64>() / runs.len().max(1) as f64;
             for run in runs {
                 let off = run.elapsed.logarithm() - typical - centre;
                 let elapsed = (place + apart(of) + off).exponential();
-                // What a positive time becomes is one, unless users are absurdly far apart.
+                // The converted time is positive and finite, unless the users' levels are absurdly
+                // far apart.
                 let _ = pooled.record_run(RecentRun { elapsed, ..*run });
             }
             let most = |most: u64| if is_own { u64::MAX } else { most };
@@ -279,8 +288,9 @@ impl<'a> Members<'a> {
     }
 }
 
-/// What one's own runs of a point did, or where there are none the others': of so many runs in all the
-/// share that it was of these, because rules ask whether each run did it.
+/// The measures of the user's own runs of a point or, if there are none, those of the other users'
+/// runs. The moments are given the number of all runs in the share, because rules ask whether every
+/// run did something.
 fn measures(point: &BTreeMap<Member, &Tested>, of: Member, runs: u64) -> BTreeMap<String, Moments> {
     let counted = |member: &Member| point.get(member).filter(|one| one.elapsed.count > 0);
     let whose: Vec<&&Tested> = match counted(&of) {
@@ -303,8 +313,9 @@ fn measures(point: &BTreeMap<Member, &Tested>, of: Member, runs: u64) -> BTreeMa
     all
 }
 
-/// Of each other user at most so many runs of a point, beside one's own: a third of all, half if only
-/// two have run it, and one if only one other has.
+/// The most runs of a point that count of each other user, beside the user's own: so many that
+/// nobody else has more than a third of all, half if only two users have run the point, and one run
+/// if only one other user has.
 pub(crate) fn most_of_another(own: u64, others: &[u64]) -> u64 {
     let active = others.iter().filter(|runs| **runs > 0).count() as u64;
     let parts = (active + u64::from(own > 0)).min(PARTS);
@@ -315,7 +326,7 @@ pub(crate) fn most_of_another(own: u64, others: &[u64]) -> u64 {
         let all: u64 = others.iter().map(|runs| runs.min(most)).sum();
         most * parts <= own + all
     };
-    // Moments count each run, so this is as short as the runs are few; history keeps the latest 32.
+    // Moments count each run, so the loop is short; the history keeps the latest 32 runs.
     (1..=io_autotune_model::RECENT_RUNS as u64)
         .rev()
         .find(fits)
@@ -326,13 +337,13 @@ fn cut(one: &Tested) -> u64 {
     one.censored.len() as u64
 }
 
-/// The second largest: what two users at least have met.
+/// The second-largest count: what at least two users have met.
 fn second(mut counts: Vec<u64>) -> u64 {
     counts.sort_unstable();
     counts.iter().rev().nth(1).copied().unwrap_or(0)
 }
 
-/// The weighted median of values; between two halves the higher.
+/// The weighted median of values; between two halves, the higher value.
 pub(crate) fn upper_median(mut values: Vec<(f64, u64)>) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let all: u64 = values.iter().map(|(_, weight)| weight).sum();
@@ -344,7 +355,7 @@ pub(crate) fn upper_median(mut values: Vec<(f64, u64)>) -> Option<f64> {
     found.map(|(value, _)| *value)
 }
 
-/// The weighted median of values.
+/// The weighted median of values; between two halves, their mean.
 pub(crate) fn median(values: Vec<(f64, u64)>) -> Option<f64> {
     let mirrored = values.iter().map(|(value, weight)| (-value, *weight));
     let lower = -upper_median(mirrored.collect())?;

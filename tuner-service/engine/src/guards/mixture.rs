@@ -1,5 +1,5 @@
-//! Whether a study's runs are one application's, or mixed work under one name. Mixed works take
-//! turns; a busy machine slows all runs for a stretch of time. So the order in time decides.
+//! Detection of mixed work: runs of different work under one name. Different works alternate,
+//! whereas a busy machine slows all runs for a stretch of time, so the order in time decides.
 
 mod groups;
 #[cfg(test)]
@@ -25,9 +25,10 @@ const LEAST_SPAN: f64 = 0.5;
 /// The step between trial shifts of the tuned runs, in log seconds.
 const SHIFT_STEP: f64 = 0.05;
 
-/// Whether the latest runs of the default, 4 to [`RECENT_RUNS`], are too different for one
-/// application: their coefficient of variation exceeds `max_baseline_cv` (also without any one run,
-/// so that one outlier decides nothing), or they have two modes.
+/// Finds mixed work: returns the mixture if the latest runs of the default, 4 to [`RECENT_RUNS`],
+/// are too different for one application. That is so if their coefficient of variation exceeds
+/// `max_baseline_cv` (also without any one run, so that one outlier decides nothing), or if they
+/// have two modes.
 ///
 /// *Two modes.* The latest runs of the most frequent other parametrization are first shifted (in
 /// logarithms) to the default's level, by the shift with the least sum of squares in two groups.
@@ -35,12 +36,12 @@ const SHIFT_STEP: f64 = 0.05;
 /// grouping for maximum homogeneity", JASA 53, 789-798), each of at least two runs and a fifth of
 /// all. With `d` the distance of the means and `s` the pooled standard deviation, there are two
 /// modes if `d >= ln 1.7` and `d >= (2.8 + 32 / n) s`. Ashman, Bird and Zepf (1994, AJ 108,
-/// 2348-2361) require `d = 2 s` of groups that are known beforehand; chosen groups need more. By
-/// simulation, which the test repeats: log-normal noise of up to 0.25 with an outlier in sixteen
-/// gives two modes in less than one study in a hundred, at any number of runs.
+/// 2348-2361) require `d = 2 s` of groups that are known beforehand; groups chosen from the data
+/// need more. By simulation, which the test repeats: log-normal noise of up to 0.25 with an outlier
+/// in sixteen gives two modes in less than one study in a hundred, at any number of runs.
 ///
-/// *In turn.* See [`turns::ratio`]: busy hours meet both rules too. None under four runs, within
-/// half a second, or if one application explains them.
+/// *In turn.* Busy hours satisfy both rules too; [`turns::ratio`] tells them from works that take
+/// turns. None under four runs, within half a second, or if one application explains the runs.
 pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<Mixture> {
     let (default, tuned) = latest_runs(space, history);
     if default.len() < LEAST_RUNS {
@@ -76,13 +77,13 @@ pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<
 
 struct Alignment {
     shift: f64,
-    /// Two groups, each large enough to be a work.
+    /// The two groups, each large enough to be a work of its own.
     groups: Groups,
-    /// Two groups of any size: a short busy hour slows few runs.
+    /// The two groups of any size: a short busy hour slows only a few runs.
     any_groups: Groups,
 }
 
-/// The shifts that map a tuned run to one of the default.
+/// The shifts that map a tuned run to a run of the default, each with the groups that it gives.
 fn alignments(default: &[RecentRun], tuned: &[RecentRun]) -> Vec<Alignment> {
     let logs = |runs: &[RecentRun]| -> Vec<f64> {
         runs.iter().map(|run| run.elapsed.logarithm()).collect()
@@ -110,7 +111,7 @@ fn alignments(default: &[RecentRun], tuned: &[RecentRun]) -> Vec<Alignment> {
     shifts.into_iter().filter_map(aligned).collect()
 }
 
-/// The latest counted runs of the default and of the most frequent other one, in order.
+/// The latest counted runs of the default and of the most frequent other parametrization, in order.
 fn latest_runs(space: &Space, history: &History) -> (Vec<RecentRun>, Vec<RecentRun>) {
     let default = space.default_point();
     let mut by_point: Vec<(Point, Vec<RecentRun>)> = Vec::new();
@@ -156,14 +157,14 @@ fn span(ascending: &[f64]) -> f64 {
 /// Standard deviation (divisor n - 1) over mean.
 fn variation(ascending: &[f64]) -> f64 {
     let largest = ascending.last().copied().unwrap_or(1.0);
-    // Shares of the largest, against overflow.
+    // Shares of the largest time, against overflow.
     let shares = || ascending.iter().map(|time| time / largest);
     let mean = shares().sum::<f64>() / ascending.len() as f64;
     let squares: f64 = shares().map(|share| (share - mean).powi(2)).sum();
     (squares / (ascending.len() - 1) as f64).sqrt() / mean
 }
 
-/// Geometric means, if they are far enough apart.
+/// The geometric means of the groups, if they are far enough apart.
 fn two_modes(groups: &Groups, is_shifted: bool) -> Option<(f64, f64)> {
     let distance = groups.high - groups.low;
     let far = (2.8 + 32.0 / groups.runs as f64) * groups.spread(is_shifted);

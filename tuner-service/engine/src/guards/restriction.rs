@@ -1,4 +1,4 @@
-//! The space that is left to tune while ineffective parameters are frozen.
+//! The space that remains to be tuned while ineffective parameters are frozen.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use io_autotune_search::history::{History, Tested};
 
 /// A space, its history and its epoch's inherited ranks, with
 /// [ineffective](crate::ParameterEffects::ineffective) parameters frozen at their defaults.
-/// Constraints freeze them, so methods need no change. Parametrizations that differ only there
-/// become one: their runs are pooled if no run ever had the values in force, otherwise runs of
-/// non-default values are left out.
+/// Constraints freeze them, so that methods need no change. Parametrizations that differ only in
+/// frozen parameters become one: their runs are pooled if no run ever had the given values in
+/// force; otherwise runs with non-default values are left out.
 #[derive(Clone, Debug)]
 pub struct RestrictedSpace<'a> {
     whole: &'a Space,
@@ -27,12 +27,12 @@ pub struct RestrictedSpace<'a> {
 struct Frozen<'a> {
     whole: &'a Space,
     narrow: Space,
-    /// Places, and whether runs that differ there are pooled.
+    /// The places of the frozen parameters, each with true if runs that differ there are pooled.
     parameters: Vec<(usize, bool)>,
 }
 
 impl<'a> RestrictedSpace<'a> {
-    /// Freezes these parameters. Unknown names are ignored.
+    /// Freezes these parameters. Names that the space does not have are ignored.
     pub fn new(
         space: &'a Space,
         history: Cow<'a, History>,
@@ -84,7 +84,8 @@ impl<'a> RestrictedSpace<'a> {
         self.whole
     }
 
-    /// The whole space's design in the restricted space, so that an epoch keeps its design.
+    /// The whole space's design converted to the restricted space, so that an epoch keeps its
+    /// design.
     pub(crate) fn design(&self, whole: Vec<Point>) -> Vec<Point> {
         let Some(frozen) = &self.frozen else {
             return whole;
@@ -122,7 +123,7 @@ impl<'a> Frozen<'a> {
     }
 
     /// The point with the frozen parameters at their defaults. None if its runs are not pooled
-    /// (unless `all`), or if a constraint forbids it.
+    /// (unless `all` is set), or if a constraint forbids the result.
     fn led(&self, mut point: Point, all: bool) -> Option<Point> {
         let default = self.whole.default_point();
         for (place, pooled) in &self.parameters {
@@ -178,8 +179,8 @@ impl<'a> Frozen<'a> {
     }
 }
 
-/// The constraint that a parameter is at its default; none if it has one value. `Compare` would
-/// read a text as a parameter's name, so those use `Forbid`.
+/// The constraint that a parameter is at its default; none if it has only one value. `Compare`
+/// would read a text as a parameter's name, so texts use `Forbid`.
 fn at_default(parameter: &Parameter) -> Option<Constraint> {
     let others = match &parameter.domain {
         Domain::Integer { .. } => {

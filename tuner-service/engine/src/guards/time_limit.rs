@@ -1,25 +1,25 @@
-//! Whether a job's time limit leaves room to explore.
+//! Time-limit headroom: whether a job's time limit allows an exploring run.
 //!
-//! An exploring run may take [`design_most`](crate::study::settings::RegretSettings) times the
-//! default, so it needs
+//! An exploring run may take [`design_most`](crate::study::settings::RegretSettings) times as long
+//! as the default, so it needs
 //!
 //! ```text
 //! limit >= design_most * U,    U = exp(m + t(0.95, f) * s * sqrt(1 + 1 / n))
 //! ```
 //!
-//! with the mean m and spread s of log elapsed of the default's n latest runs; of all its runs where
-//! elapsed is beside another objective. U is the one-sided
-//! 95 % prediction limit of one log-normal run (G. J. Hahn, Journal of the American Statistical
-//! Association 64 (1969), 878-888). s^2 is shrunk with a scaled inverse chi-squared prior (2
-//! degrees of freedom, scale 0.1), since few runs may be alike by chance.
+//! with the mean m and spread s of log elapsed of the default's n latest runs, or of all its runs
+//! if elapsed is kept beside another objective. U is the one-sided 95 % prediction limit of one
+//! log-normal run (G. J. Hahn, Journal of the American Statistical Association 64 (1969), 878-888).
+//! s^2 is shrunk with a scaled inverse chi-squared prior (2 degrees of freedom, scale 0.1), since
+//! few runs may be alike by chance.
 //!
-//! Where the baseline is given up and no run of the default has completed
-//! ([`lost_default`](crate::guards::lost_default)), U is of the best that has: that is what the job
-//! would have otherwise. Before anything has completed the job would be lost in any case, so every
-//! limit leaves room.
+//! If the baseline is given up and no run of the default has completed
+//! ([`lost_default`](crate::guards::lost_default)), U is that of the best parametrization that has
+//! completed, because the job would otherwise get that one. Before anything has completed the job
+//! would be lost in any case, so every limit suffices.
 //!
-//! The rule does not predict the point itself: such predictions are poor at first, a killed job
-//! loses all its work, and users can set a limit that is one number.
+//! The rule does not predict the point itself, for three reasons: such predictions are poor at
+//! first, a killed job loses all its work, and users can set a limit that is one number.
 
 use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -32,20 +32,21 @@ use io_autotune_search::history::by_point::{Known, View};
 use io_autotune_search::surrogate::Scatter;
 
 const SHARE: f64 = 0.95;
-/// The prior of the scatter: degrees of freedom and variance.
+/// The degrees of freedom of the scatter's prior; its variance follows.
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
 /// The limit that an exploring run needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needed {
-    /// In seconds; none while it is not known, because no run of the default has counted.
+    /// The limit in seconds; none while it is unknown because no run of the default has counted.
     pub(crate) seconds: Option<f64>,
-    /// It is reckoned by the best that completes, because the default does not.
+    /// True if the limit is derived from the best parametrization that completes, because the
+    /// default does not.
     of_best: bool,
 }
 
-/// The limit that an exploring run needs; none where every limit is enough.
+/// The limit that an exploring run needs; none if every limit is enough.
 pub(crate) fn needed(view: &View<'_>, settings: &Settings) -> Option<Needed> {
     let most = settings.regret.design_most;
     let default = view.default_known();
@@ -76,7 +77,7 @@ fn best_at_most(view: &View<'_>) -> Option<f64> {
     at_most(view.get(&best)?)
 }
 
-/// U in seconds; none before a run has counted.
+/// U, in seconds; none before a run has counted.
 fn at_most(known: &Known) -> Option<f64> {
     if known.logs().is_empty() {
         return None;
@@ -138,7 +139,7 @@ mod tests {
         settings.regret.design_most = 4.0;
         let more = lacks_headroom(&default, &settings, enough).unwrap();
         assert!((more.needed.unwrap() / enough - 2.0).abs() < 1e-9);
-        // Runs of the default that were cut short would have taken longer.
+        // Runs of the default that were cut short would have taken longer than they did.
         default.record_censored(5, 400.0).unwrap();
         let raised = lacks_headroom(&default, &settings, enough).unwrap();
         assert!(raised.needed > more.needed);

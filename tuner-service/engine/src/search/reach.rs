@@ -1,9 +1,10 @@
-//! What lies within reach of runs that did no harm: a study explores outwards.
+//! Points within reach of harmless runs: a study explores outwards from what did no harm.
 //!
-//! A surrogate takes the unknown for average. So a value that no harmless run has had is tried alone
-//! and a step beyond those known, and where the first such run was terrible that direction ends
-//! (Y. Sui, A. Gotovos, J. Burdick, A. Krause, "Safe exploration for optimization with Gaussian
-//! processes", 2015, who grow a safe set in the same way).
+//! A surrogate predicts an average time for unknown regions, however bad they are. So a value that
+//! no harmless run has had is tried alone, and one step beyond the known values; where the first
+//! such run was terrible, exploring in that direction ends (Y. Sui, A. Gotovos, J. Burdick, A.
+//! Krause, "Safe exploration for optimization with Gaussian processes", 2015, who grow a safe set
+//! in the same way).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use io_autotune_model::space::{Point, Space, levels_of};
 use io_autotune_search::history::by_point::View;
 use io_autotune_search::math::Portable;
 
-/// A step of an ordered parameter is one level, or this share of its range if that is more.
+/// The step of an ordered parameter as a share of its range; at least one level.
 const STEP: f64 = 0.25;
 
 /// The values of each parameter that harmless runs have had.
@@ -19,13 +20,13 @@ const STEP: f64 = 0.25;
 pub(crate) struct Reach<'a> {
     space: &'a Space,
     harmless: Vec<BTreeSet<u32>>,
-    /// Parameters and levels: new values of which a run was terrible.
+    /// New values under which a run was terrible, as places and levels of parameters.
     terrible: BTreeSet<(usize, u32)>,
 }
 
 impl<'a> Reach<'a> {
-    /// A point is terrible if its mean elapsed exceeds `exp(most)` seconds, else harmless. The
-    /// default is harmless.
+    /// Collects the values by a view. A point is terrible if its mean elapsed exceeds `exp(most)`
+    /// seconds, otherwise harmless. The default is always harmless.
     pub(crate) fn new(view: &View<'a>, most: f64) -> Self {
         let mut reach = Reach {
             space: view.space,
@@ -50,7 +51,7 @@ impl<'a> Reach<'a> {
             }
         }
         for point in terrible {
-            // Of several new values none is known to be the cause.
+            // With several new values it is not known which is the cause.
             if let [parameter] = reach.new_values(point)[..] {
                 reach.terrible.insert((parameter, point.0[parameter]));
             }
@@ -58,21 +59,22 @@ impl<'a> Reach<'a> {
         reach
     }
 
-    /// The parameters whose value no harmless run has had: beyond the range of an ordered one.
+    /// The parameters whose value no harmless run has had; for an ordered parameter, whose value is
+    /// outside the range of harmless ones.
     fn new_values(&self, point: &Point) -> Vec<usize> {
         (0..point.0.len())
             .filter(|parameter| self.beyond(*parameter, point.0[*parameter]) != 0)
             .collect()
     }
 
-    /// Whether a point has one new value at most, a step away.
+    /// Returns true if a point has at most one new value, one step away.
     pub(crate) fn contains(&self, point: &Point) -> bool {
         let new_values = self.new_values(point);
         new_values.len() <= 1 && self.are_near(point, &new_values)
     }
 
-    /// Leaves what is within reach. Constraints may bind parameters so that none changes alone: then
-    /// as few new values as there are.
+    /// Keeps the points within reach. If constraints bind parameters so that none changes alone,
+    /// those with the fewest new values are kept.
     pub(crate) fn retain<T>(&self, points: &mut BTreeMap<Point, T>) {
         let counts = points.keys().map(|point| self.new_values(point).len());
         let fewest = counts.filter(|count| *count > 0).min().unwrap_or(0);
@@ -82,7 +84,8 @@ impl<'a> Reach<'a> {
         });
     }
 
-    /// Whether each of these new values is a step away, and not in a direction that was terrible.
+    /// Returns true if each of these new values is one step away, and not in a direction that was
+    /// terrible.
     fn are_near(&self, point: &Point, new_values: &[usize]) -> bool {
         new_values.iter().all(|parameter| {
             let beyond = self.beyond(*parameter, point.0[*parameter]);
@@ -102,7 +105,7 @@ impl<'a> Reach<'a> {
         })
     }
 
-    /// By how many levels a value lies beyond the harmless ones; of a new category, one.
+    /// The number of levels by which a value lies beyond the harmless ones; 1 for a new category.
     fn beyond(&self, parameter: usize, level: u32) -> i64 {
         let harmless = &self.harmless[parameter];
         if !self.space.parameters()[parameter].is_ordered() {

@@ -1,4 +1,4 @@
-//! Our method: a genetic algorithm whose candidate children a surrogate ranks.
+//! The main method: a genetic algorithm whose candidate children are ranked by a surrogate.
 //!
 //! The published algorithm runs each child that it draws, and repeats it until its standard error
 //! is small, however bad it is. Here a few hundred children of the best parametrizations compete
@@ -8,21 +8,21 @@
 //! value = ok * improvement * (runs left + later runs) - excess - LOST * (1 - ok)
 //! ```
 //!
-//! `ok` is the probability that the run is not lost (`surrogate/failures.rs`); `improvement` is the
+//! `ok` is the probability that the run is not lost (`surrogate/failures.rs`). `improvement` is the
 //! augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I. Notz, N. Zeng,
 //! "Global optimization of stochastic black-box systems via sequential kriging meta-models", 2006,
-//! equation 11), which every later run gains (`later_runs`: an application lives longer than its
-//! search; with few, a rugged response has the best known repeated, since each new point looks
-//! slow); `excess` is this run's expected time above the best
-//! known, since every run is a user's job.
+//! equation 11). Every later run gains it (`later_runs`: an application lives longer than its
+//! search; if the number is small, the search of a rugged response keeps repeating the best known
+//! point, because each new point looks slow). `excess` is this run's expected time above the best
+//! known, because every run is a user's job.
 //!
-//! Where the best has run often, its small remaining improvement may still exceed that of all
-//! others, on a rugged response for the rest of the study. With `new_point_every` some runs go,
-//! once the best is known, to the new point that promises most, whatever it may lose now.
+//! If the best point has run often, its small remaining improvement may still exceed that of all
+//! other points, on a rugged response for the rest of the study. With `new_point_every`, once the
+//! best is known well, some runs go to the most promising new point, whatever it may cost now.
 //!
-//! With `explores_outwards`, while there is a regret budget, only what is within reach of harmless
-//! runs may run (`reach.rs`), and only if the upper bound of its prediction is not too slow; where
-//! nothing new passes, the quickest new point within reach that the budget allows.
+//! With `explores_outwards`, while there is a regret budget, only points within reach of harmless
+//! runs may run (`reach.rs`), and only if the upper bound of their prediction is not too slow. If
+//! nothing new passes, the quickest new point within reach that the budget allows is run.
 //!
 //! If a run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
 //! cheaper informative one runs; without any, the one with the most improvement for its cost.
@@ -52,46 +52,48 @@ use serde::{Deserialize, Serialize};
 use crate::search::reach::Reach;
 
 const CHILDREN: usize = 300;
-/// The best points whose single changes are candidates too.
+/// The number of best points whose single changes are candidates too.
 const CLIMBED: usize = 3;
-/// The price of a lost run, in runs: its time is spent, and its job has to run once more, after
-/// somebody has noticed.
+/// The price of a lost run, in runs: its time is spent, and after somebody has noticed, its job has
+/// to run once more.
 const LOST: f64 = 30.0;
 
-/// The points that other studies lead to expect most of, which are candidates too.
+/// The number of points with the best predictions from other studies, which are candidates too.
 const PROMISED: usize = 16;
 
-/// So many runs of the best tell its time well enough to look elsewhere.
+/// The number of runs after which the best point's time is known well enough to try other points.
 const WELL_KNOWN: u64 = 3;
 
-/// The upper bound of a prediction lies so many standard deviations above its mean.
+/// The number of standard deviations from the mean of a prediction to its upper bound.
 const DOUBT: f64 = 0.5;
 
-/// A run that takes so many times what an exploring one may is terrible.
+/// A run is terrible if it takes this many times what an exploring run may take.
 const TERRIBLE: f64 = 2.0;
 
 /// The minimum share of the best improvement that makes a cheaper candidate informative.
 const INFORMATIVE: f64 = 0.25;
-/// Added to the cost when improvement is divided by it: nearly free is not better than free.
+/// Added to the cost when improvement is divided by it, so that a nearly free point is not
+/// preferred to a free one.
 const NEARLY_FREE: f64 = 0.05;
-/// The points of which the one farthest from all runs in flight is taken.
+/// The number of random points of which the one farthest from all runs in flight is taken.
 const SPREAD: usize = 64;
 
-/// The method `surrogate-genetic`, by its settings.
+/// The settings of the method `surrogate-genetic`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SurrogateGenetic {
-    /// The minimum size of its Latin hypercube: its surrogate learns from every run. Each category
-    /// runs once, up to the site's `design_points`.
+    /// The minimum size of the Latin hypercube, which can be small because the surrogate learns
+    /// from every run. Each category runs once, up to the site's `design_points`.
     pub design_points: u32,
-    /// Whether a process on lost runs weighs what a point promises, and prices what it may lose.
+    /// True if a process on lost runs weighs the promised improvement of a point, and prices the
+    /// loss of its run.
     pub models_failures: bool,
-    /// Once the best is known well, one run in so many is of a new point; 0 for none.
+    /// Once the best point is known well, one run in this many is of a new point; 0 for none.
     pub new_point_every: u32,
-    /// Whether a study with a regret budget explores outwards (`reach.rs`), and the upper
-    /// bound of a prediction decides what is too slow.
+    /// True if a study with a regret budget explores outwards (`reach.rs`), so that the upper bound
+    /// of a prediction decides what is too slow.
     pub explores_outwards: bool,
-    /// The runs that profit from a better parametrization after the search.
+    /// The number of runs after the search that profit from a better parametrization.
     pub later_runs: u32,
 }
 
@@ -108,7 +110,7 @@ impl Default for SurrogateGenetic {
 }
 
 impl SurrogateGenetic {
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub(crate) fn validate(&self) -> Result<(), SettingsError> {
         let setting = "surrogate-genetic.design_points";
         whole(setting, self.design_points, 2, MAX_DESIGN_POINTS)
@@ -128,7 +130,7 @@ impl Method for SurrogateGenetic {
             .collect()
     }
 
-    /// Its surrogate learns from every run, but a category must run once.
+    /// The surrogate learns from every run, but each category must run once.
     fn design_points(&self, space: &Space, usual: u32) -> u32 {
         let parameters = space.parameters().iter();
         let categories = parameters.filter(|parameter| !parameter.is_ordered());
@@ -140,7 +142,8 @@ impl Method for SurrogateGenetic {
         Estimator::Surrogate
     }
 
-    /// Quick: false while the default, a candidate too, has run and could run again.
+    /// A quick answer: false while the default, which is a candidate too, has run and could run
+    /// again.
     fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
         let can_run = |known: &Known| !known.logs().is_empty() && known.in_flight == 0;
         let default_can = context.view.get(&context.view.default).is_some_and(can_run)
@@ -154,7 +157,7 @@ impl Method for SurrogateGenetic {
             return !self.is_careful(context) || context.is_inherited(point);
         };
         let prediction = model.posterior.surrogate.predict(point);
-        // What ran well elsewhere is not unknown: its mean decides.
+        // A point that ran well in an earlier epoch is not unknown, so its mean decides.
         let is_near = if context.is_inherited(point) {
             prediction.mean <= model.most
         } else {
@@ -238,14 +241,14 @@ impl Method for SurrogateGenetic {
 }
 
 impl SurrogateGenetic {
-    /// Whether the runs are users' jobs: a search on request has no regret budget.
-    /// Nor is there anything to harm where the default does not complete.
+    /// Returns true if runs must do no harm because they are users' jobs. A search on request has
+    /// no regret budget, and there is nothing to harm where the default does not complete.
     fn is_careful(&self, context: &MethodContext<'_>) -> bool {
         let is_free = context.regret.drops_nothing() || context.view.default_never_completed();
         self.explores_outwards && !is_free
     }
 
-    /// None before a run has counted.
+    /// The model of the epoch. None before a run has counted.
     fn model<'a>(&self, context: &MethodContext<'a>) -> Option<Model<'a>> {
         let posterior = context.view.posterior()?;
         let most = match context.view.default_never_completed() {
@@ -262,8 +265,8 @@ impl SurrogateGenetic {
         })
     }
 
-    /// Whether this run is of a new point. Not once half of a small space has run: what is left there
-    /// is what promised least.
+    /// Returns true if this run is to be of a new point. False once half of a small space has run:
+    /// the points that are left are the least promising ones.
     fn is_turn_of_new(&self, context: &MethodContext<'_>, model: &Model<'_>) -> bool {
         let view = context.view;
         let best = model.posterior.ranked.first();
@@ -284,8 +287,8 @@ fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Predicti
     !costs || !context.held && regret::cost(posterior, prediction) <= context.regret_left
 }
 
-/// While nothing is known: of some random points the one farthest from all in flight. Each counts
-/// as one run of the default, so the regret bound limits them.
+/// The proposal while nothing is known: of some random points, the one farthest from all runs in
+/// flight. Each counts as one run of the default, so that the regret bound limits them.
 fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal> {
     let view = context.view;
     let flights = view.iter().filter(|(_, known)| known.in_flight > 0);
@@ -294,7 +297,7 @@ fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal>
         running.push(point);
         regret_so_far += known.in_flight as f64;
     }
-    // If nothing runs, waiting is no use. Failures mean that something is wrong.
+    // If nothing is in flight, waiting is no use. Failures mean that something is wrong.
     let waits = view.iter().any(|(_, known)| known.in_flight > 0);
     let failed = view.iter().any(|(_, known)| known.failed > 0);
     if !waits || failed || regret_so_far + 1.0 > context.regret_left {
@@ -321,7 +324,7 @@ struct Candidate {
     point: Point,
     origin: Option<Origin>,
     prediction: Prediction,
-    /// What it promises: zero of a run that is lost.
+    /// The expected improvement; it is zero for a run that is lost.
     improvement: f64,
     value: f64,
 }
@@ -336,7 +339,8 @@ struct Model<'a> {
     posterior: &'a Posterior,
     /// The slowest log elapsed that an exploring run may have.
     most: f64,
-    /// So many standard deviations above the mean a prediction must not exceed it.
+    /// The number of standard deviations above the mean of a prediction that must not exceed
+    /// `most`.
     doubt: f64,
     reach: Option<Reach<'a>>,
 }
@@ -346,10 +350,12 @@ impl<'a> Model<'a> {
         prediction.mean + self.doubt * prediction.variance.sqrt() > self.most
     }
 
-    /// The quickest new point by its prediction, if nothing new is near enough and this one [fits].
+    /// The quickest new point by its prediction, if nothing new is near enough and this point
+    /// [fits].
     ///
-    /// After one terrible run beside the default the process's mean lies between the two, so all
-    /// that is new looks far, though it is within reach: the search would end with its second point.
+    /// After one terrible run beside the default the process's mean lies between the two, so that
+    /// all new points look far, even those within reach: the search would end with its second
+    /// point.
     fn nearest_beyond(
         &self,
         context: &MethodContext<'_>,
@@ -367,8 +373,9 @@ impl<'a> Model<'a> {
         highest(fitting, |candidate| -candidate.prediction.mean).map(|one| one.point.clone())
     }
 
-    /// Whether what other studies ran is within reach: by the epoch's own runs, or, as far as these
-    /// bear the others out, because several say that it is faster than the default.
+    /// Returns true if a point that other studies ran is within reach: of the epoch's own runs, or,
+    /// if these runs have confirmed the other studies, because several studies say that it is
+    /// faster than the default.
     fn is_within(&self, expected: &Mean, lean: f64, point: &Point) -> bool {
         let trusted = lean >= TRUSTED && expected.is_promised(point);
         let reach = self.reach.as_ref();
@@ -380,8 +387,9 @@ impl<'a> Model<'a> {
         self.view.get(point).is_none_or(free)
     }
 
-    /// With `new` the new point that promises most, if one [fits]. Else the highest value that fits,
-    /// or the highest among the informative that do; else the most improvement for its cost.
+    /// With `new`, the most promising new point, if one [fits]. Otherwise the candidate with the
+    /// highest value, if it fits, or the highest one that fits among the informative ones, or else
+    /// the one with the most improvement for its cost.
     fn choose(
         &self,
         context: &MethodContext<'_>,
@@ -438,8 +446,8 @@ impl<'a> Model<'a> {
         candidates
     }
 
-    /// A child of two parents, each the better of two random ones. Every level is a parent's; on
-    /// average one mutates, half the time by a step, half the time to any level.
+    /// A child of two parents, each the better of two random points. Every level is a parent's; on
+    /// average one parameter mutates, half the time by a step, half the time to any level.
     fn child(&self, rng: &mut ChaCha8Rng) -> (Point, Origin) {
         let ranked = &self.posterior.ranked;
         let pick = |rng: &mut ChaCha8Rng| {
@@ -473,12 +481,12 @@ impl<'a> Model<'a> {
         (child, Origin { parents, mutated })
     }
 
-    /// The expected time above the best known, in its runs.
+    /// The expected time above the best known, in runs of the best known.
     fn excess(&self, prediction: Prediction) -> f64 {
         (prediction.mean - self.posterior.incumbent).exponential() - 1.0
     }
 
-    /// Augmented expected improvement: reduced as far as a run's noise hides it.
+    /// The augmented expected improvement, which is reduced as far as the noise of a run hides it.
     fn improvement(&self, Prediction { mean, variance }: Prediction) -> f64 {
         let deviation = variance.sqrt();
         if deviation.is_nan() || deviation <= 0.0 {
@@ -526,7 +534,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The candidate with the highest rating; of equals the first point.
+/// The candidate with the highest rating; of equal ones the first point.
 fn highest<'a>(
     candidates: impl Iterator<Item = &'a Candidate>,
     rating: impl Fn(&Candidate) -> f64,
@@ -559,7 +567,7 @@ mod tests {
         }
     }
 
-    /// Parametrizations of the first so many runs, all in flight at once, and the runs.
+    /// The points of the first `runs` runs, all in flight at once, and the runs.
     fn blind(settings: &Settings, runs: usize) -> (Vec<Point>, Vec<Pending>) {
         let space = grid(&[6, 6, 3, 4]);
         let mut pending: Vec<Pending> = Vec::new();
@@ -586,7 +594,7 @@ mod tests {
         let distinct = |points: &[Point]| points.iter().collect::<BTreeSet<_>>().len();
         let (points, _) = blind(&outside(RegretSettings::UNBOUNDED), 12);
         assert_eq!(distinct(&points), 12, "{points:?}");
-        // The default and new points up to the regret bound, then the default again.
+        // First the default and new points up to the regret bound, then the default again.
         let bounded = RegretSettings {
             default_runs: 5.0,
             ..RegretSettings::default()
@@ -601,7 +609,7 @@ mod tests {
         assert!(pending[6..].iter().all(|run| run.role == Role::BestKnown));
     }
 
-    /// What is run next while so much may be lost, and what that is expected to lose.
+    /// The expected regret of the next run if this much regret is left; none if nothing is to run.
     fn chosen(context: &MethodContext<'_>, regret_left: f64) -> Option<f64> {
         let context = MethodContext {
             regret_left,
@@ -646,7 +654,8 @@ mod tests {
         );
     }
 
-    /// A space of categories, whose default took 100 s, and one other category 490 s.
+    /// A space of categories whose default took 100 s and one other category 490 s, with its
+    /// history.
     fn one_terrible() -> (Space, History) {
         let names = ["level", "march", "vectorize", "unroll"];
         let parameters = names.map(|name| categories(name, 5)).to_vec();

@@ -1,12 +1,14 @@
-//! How likely a settled epoch runs the default, so that the gain stays measured against the present.
-//! Which runs do is drawn: at fixed distances they would always meet the same step of a workflow.
+//! The probability with which a run of a settled epoch has the default, so that the gain is still
+//! measured under present conditions. The choice is drawn at random: at fixed distances control
+//! runs would always meet the same step of a workflow.
 
 use io_autotune_model::Outlook;
 
 use crate::study::settings::Settings;
 
-/// The probability of a control run after `controls` control runs of a settled epoch. `is_proven`:
-/// what is resolved was before the search had ended, of what was recommended then.
+/// The probability of a control run after `controls` control runs of a settled epoch. `is_proven`
+/// means that the resolved claim is of the proof before the search had ended, for the
+/// parametrization recommended then.
 pub fn control_chance(
     settings: &Settings,
     controls: u64,
@@ -15,7 +17,8 @@ pub fn control_chance(
 ) -> f64 {
     let often = settings.control_every;
     let every = match outlook {
-        // Each costs what was gained: few show what was found since then.
+        // Each control run costs the gain. After a proof a few of them show what the search has
+        // found since.
         Outlook::Resolved if is_proven && controls < u64::from(settings.controls_at_first / 4) => {
             often
         }

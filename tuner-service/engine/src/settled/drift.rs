@@ -1,11 +1,11 @@
-//! Whether the runs of a settled epoch are still exchangeable.
+//! Drift of a settled epoch: whether its runs are still exchangeable.
 //!
-//! The *level* is what tuned runs take. The *advantage* is what control runs take over the tuned
-//! runs around them; a change of the whole machine leaves it as it is. Both series are watched for
-//! one change of location by the sequential Mann-Whitney chart (D. M. Hawkins, Q. Deng, "A
-//! nonparametric change-point control chart", Journal of Quality Technology 42 (2010), 165-173; A.
-//! N. Pettitt, "A non-parametric approach to the change-point problem", Applied Statistics 28
-//! (1979), 126-135). With the ranks `r` of n numbers:
+//! The *level* is the elapsed of tuned runs. The *advantage* is the elapsed of control runs over
+//! that of the tuned runs around them; a change of the whole machine leaves it unchanged. Both
+//! series are watched for one change of location by the sequential Mann-Whitney chart (D. M.
+//! Hawkins, Q. Deng, "A nonparametric change-point control chart", Journal of Quality Technology 42
+//! (2010), 165-173; A. N. Pettitt, "A non-parametric approach to the change-point problem", Applied
+//! Statistics 28 (1979), 126-135). With the ranks `r` of n numbers:
 //!
 //! ```text
 //! z(k) = (sum of r(1 .. k) - k (n + 1) / 2) / sqrt(k (n - k) (n + 1) / 12)
@@ -24,10 +24,11 @@ use io_autotune_search::math::Portable;
 
 /// The minimum number of numbers on either side of a change.
 const LEAST: usize = 3;
-/// An advantage uses up to this many settled runs before the control run, and as many after it.
+/// The number of settled runs before a control run, and after it, with which its advantage is
+/// computed.
 const AROUND: usize = 8;
-/// The false alarm rate per number is this times `exp(-h^2 / 2)`. By simulation, which the tests
-/// repeat, for 35 to 700 numbers and h from 2.3 to 4.5.
+/// The false alarm rate per number is this times `exp(-h^2 / 2)`: found by simulation, which the
+/// tests repeat, for 35 to 700 numbers and h from 2.3 to 4.5.
 const LOOKS: f64 = 0.3;
 /// Standard errors that make a change of the advantage significant: two-sided 99 %, one look.
 const RESOLVED: f64 = 2.576;
@@ -38,12 +39,12 @@ const OF_MEDIAN: f64 = 1.2533;
 /// A normal standard deviation over the median absolute deviation.
 const OF_MAD: f64 = 1.4826;
 
-/// The change that ends a settled epoch.
+/// The change that ends a settled epoch; none if there is none.
 ///
-/// `runs` are the counted settled-phase runs in order: control runs and runs of what was
-/// recommended at the time. The latest [`DRIFT_RUNS`] positive times are used; none before `rest`
-/// runs. A change is of the level by `level`, either way, or of the advantage by `advantage`, in
-/// its own series or before and after a change of the level.
+/// `runs` are the counted runs of the settled phase in order: control runs and runs of the
+/// parametrization that was recommended at the time. The latest [`DRIFT_RUNS`] positive times are
+/// used; there is no drift before `rest` runs. A change is one of the level by `level`, either way,
+/// or of the advantage by `advantage`, in its own series or before and after a change of the level.
 pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
     if !settings.enabled {
         return None;
@@ -72,7 +73,7 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
             return Some(found);
         }
     }
-    // The advantage's series is that much shorter.
+    // The advantage's series is shorter by this factor.
     let every = (watched.tuned.len() + watched.advantages.len()) / watched.advantages.len().max(1);
     let seen = change(&watched.advantages, threshold(rate * every as f64))?;
     let (before, after) = watched.advantages.split_at(seen.at);
@@ -119,7 +120,7 @@ fn change(series: &[f64], threshold: f64) -> Option<Change> {
     (most.statistic >= threshold).then_some(most)
 }
 
-/// The factor from 0 to 1 that serial correlation leaves of a statistic.
+/// The factor from 0 to 1 that remains of a statistic after correction for serial correlation.
 fn alone(ranks: &[f64], at: usize) -> f64 {
     let (before, after) = ranks.split_at(at);
     let residuals: Vec<f64> = [before, after]
@@ -140,7 +141,8 @@ fn alone(ranks: &[f64], at: usize) -> f64 {
     }
 }
 
-/// Ranks from 1, ties averaged; and the ties' share `sum of (t^3 - t) / (n^3 - n)` of the variance.
+/// Ranks from 1, ties averaged; and the share `sum of (t^3 - t) / (n^3 - n)` of the variance that
+/// ties take.
 fn ranks(series: &[f64]) -> (Vec<f64>, f64) {
     let n = series.len();
     let mut order: Vec<usize> = (0..n).collect();
@@ -185,7 +187,7 @@ fn median(numbers: &[f64]) -> Option<f64> {
 struct Watched {
     tuned: Vec<f64>,
     tuned_places: Vec<i64>,
-    /// Log elapsed of control runs, less that of the tuned runs around them.
+    /// For each control run, log elapsed less that of the tuned runs around it.
     advantages: Vec<f64>,
     control_places: Vec<i64>,
 }

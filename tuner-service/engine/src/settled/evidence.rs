@@ -1,14 +1,16 @@
-//! The evidence of an epoch's gain: its tuned runs against its control runs, and the result.
+//! The evidence of an epoch's gain: its tuned runs against its control runs, and the resulting
+//! effect.
 //!
-//! The claim is of the *policy*: runs with what was recommended at their start, against control
-//! runs. So another recommendation costs no evidence. Only drawn runs (settled and control) are
-//! compared; other chosen runs (restarts, bursts, pinned) count in node-hours.
+//! The claim is about the *policy*: runs with the parametrization that was recommended at their
+//! start, against control runs. So a new recommendation costs no evidence. Only drawn runs (settled
+//! and control) are compared; other chosen runs (restarts, bursts, pinned) count in node-hours.
 //!
-//! What was recommended while the search [paused for a proof](crate::ProofSettings) is a comparison
-//! of its own: the search may have found better since, and an interval is of one or the other.
+//! The parametrization recommended while the search [paused for a proof](crate::ProofSettings) has
+//! a comparison of its own: the search may have found a better one since, and an interval is of one
+//! or the other.
 //!
-//! Runs enter in the order of their starts; the order of ends would sort concurrent runs by
-//! elapsed. State has constant size.
+//! Runs enter in the order of their starts, because the order of ends would sort concurrent runs by
+//! elapsed. The state has a constant size.
 
 pub(super) mod gain;
 mod hours;
@@ -27,39 +29,41 @@ use crate::settled::mean_interval::elapsed_of;
 /// A run with a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRun<'a> {
-    /// Its place in the order of starts.
+    /// The run's place in the order of starts.
     pub ordinal: i64,
-    /// Its start, microseconds since 1970.
+    /// The start, in microseconds since 1970.
     pub started: i64,
-    /// How other runs fared in the half hour before: the typical log of their elapsed over what was
-    /// expected of each; 0 if that is not known.
+    /// How other runs fared in the half hour before: the typical log of their elapsed over the
+    /// expected elapsed of each; 0 if that is not known.
     pub slowness: f64,
     /// The study's phase at its start.
     pub phase: Phase,
-    /// Its role in it.
+    /// The run's role in that phase.
     pub role: Role,
-    /// The probability with which it was drawn to be a control run; none if it was not drawn.
+    /// The probability with which it was drawn to be a control run; none if nothing was drawn.
     pub control_chance: Option<f64>,
-    /// The key of what it was given, whatever was applied in the end.
+    /// The key of the parametrization that the run was given, also if another was applied in the
+    /// end.
     pub given: &'a str,
     /// The key of the epoch's default.
     pub default: &'a str,
-    /// None if the run does not count.
+    /// The result for which the run counts; none if it does not count.
     pub counts: Option<Counts<'a>>,
-    /// Its number of nodes.
+    /// The number of nodes.
     pub nodes: u32,
 }
 
-/// What a run counts for.
+/// The result of a counted run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts<'a> {
-    /// The key of what was really applied.
+    /// The key of the parametrization that was really applied.
     pub key: &'a str,
-    /// What the study makes small: seconds, or another objective's value.
+    /// The value of the study's objective, smaller being better: seconds of elapsed, or another
+    /// objective's value.
     pub elapsed: f64,
-    /// Elapsed seconds, where the objective is another: node-hours are of them.
+    /// Elapsed seconds if the objective is another; node-hours are computed from them.
     pub beside: Option<f64>,
-    /// Whether its time limit ended it: `elapsed` is a lower bound.
+    /// True if the time limit ended the run, so that `elapsed` is a lower bound.
     pub cut_short: bool,
 }
 
@@ -68,31 +72,33 @@ pub struct Counts<'a> {
 pub struct Evidence {
     /// The ordinal of the last recorded run.
     pub through: i64,
-    /// The last run before these: an earlier version of the engine compared it and those before.
+    /// The ordinal of the last run before these: an earlier version of the engine compared that run
+    /// and those before it.
     since: i64,
-    /// The comparisons before this one: of earlier epochs, and of an earlier version.
+    /// The number of comparisons before this one: of earlier epochs, and of an earlier version.
     before: u64,
-    /// What was claimed before these runs.
+    /// The claim that was made before these runs.
     former: Option<Former>,
     places: u64,
-    /// The objective is another than elapsed.
+    /// True if the objective is another than elapsed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_beside: bool,
     chosen: Option<Chosen>,
-    /// The comparison before the search had ended; none while it lasts.
+    /// The comparison of the proof, before the search had ended; none while the proof lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     proof: Option<Box<Proof>>,
-    /// Whether the search has not ended yet, by the latest drawn run.
+    /// True if the latest drawn run was made before the search had ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_proof: bool,
     labels: Labels,
-    /// What the compared runs took; none before there is one, and of evidence kept before 0.4.
+    /// Elapsed of the compared runs. None before there is one, and in evidence kept before version
+    /// 0.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sides: Option<Sides>,
     hours: Hours,
 }
 
-/// The runs that are compared, but for those that their time limit ended.
+/// Moments of the compared runs' elapsed, without runs that their time limit ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sides {
     control: Moments,
@@ -124,8 +130,8 @@ struct Chosen {
     is_default: bool,
 }
 
-/// A claim that other runs than these made: of the epoch before, or, as until 0.2.0, by the ranks of control
-/// runs among the tuned runs near them.
+/// A claim that rests on other runs than these: those of the epoch before or, as until version
+/// 0.2.0, on the ranks of control runs among the tuned runs near them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Former {
     key: String,
@@ -133,7 +139,7 @@ struct Former {
 }
 
 impl Evidence {
-    /// The next epoch's evidence: empty, with the comparisons numbered on.
+    /// The evidence of the next epoch: empty, with the comparisons numbered on.
     #[must_use]
     pub fn next_epoch(&self) -> Self {
         Evidence {
@@ -143,9 +149,10 @@ impl Evidence {
         }
     }
 
-    /// The next epoch's evidence where the study stays settled, although its space has changed: a claim
-    /// stays while nothing else is chosen and nothing is claimed by the runs since then. `carried`: the
-    /// key that a parametrization has in the next epoch's space, if that offers it.
+    /// The evidence of the next epoch if the study stays settled although its space has changed.
+    /// The claim stays while nothing else is chosen and the runs since then claim nothing.
+    /// `carried` gives the key that a parametrization has in the next epoch's space, if that space
+    /// offers it.
     #[must_use]
     pub fn continued(&self, epoch: i32, carried: impl FnOnce(&str) -> Option<String>) -> Self {
         let gain = Some(self.gain(epoch)).filter(|gain| gain.verdict.is_resolved());
@@ -159,7 +166,7 @@ impl Evidence {
         }
     }
 
-    /// The same epoch's evidence, emptied.
+    /// The evidence of the same epoch, emptied.
     #[must_use]
     pub fn anew(&self) -> Self {
         Evidence {
@@ -171,9 +178,9 @@ impl Evidence {
         }
     }
 
-    /// The evidence of an epoch whose runs until `through` an earlier version compared, by the ranks
-    /// of control runs. Its last effect, if any, with the gain: a claim stays while nothing else is
-    /// chosen and nothing is claimed by the runs since then.
+    /// The evidence of an epoch whose runs until `through` an earlier version compared, by the
+    /// ranks of control runs. `last` is its last effect, if any, with the gain: the claim stays
+    /// while nothing else is chosen and the runs since then claim nothing.
     pub fn after_ranks(through: i64, comparisons: u64, last: Option<(&Effect, &Gain)>) -> Self {
         Evidence {
             through,
@@ -189,7 +196,8 @@ impl Evidence {
         }
     }
 
-    /// Whether it was kept by a version that did not keep what the compared runs took: they enter anew.
+    /// Returns true if the evidence was stored by a version that did not keep the compared runs'
+    /// elapsed: the runs have to enter anew.
     pub fn lacks_sides(&self) -> bool {
         self.sides.is_none() && self.labels.controls() + self.labels.tuned() > 0
     }
@@ -199,7 +207,7 @@ impl Evidence {
         self.before
     }
 
-    /// Records a run. Runs come in the order of their ordinals.
+    /// Records a run. Runs must come in the order of their ordinals.
     pub fn record(&mut self, run: &JudgedRun<'_>) {
         self.through = run.ordinal;
         let counts = run
@@ -229,7 +237,8 @@ impl Evidence {
         if is_settled || is_control {
             self.continue_or_begin(run.phase);
         }
-        // Not what somebody pinned, nor the best that was known before the choice.
+        // A pinned parametrization is not a choice, nor is the best that was known before the
+        // choice.
         if is_settled {
             self.chosen = Some(Chosen {
                 key: run.given.to_owned(),
@@ -243,7 +252,8 @@ impl Evidence {
         if is_control {
             self.hours.control(timed);
         }
-        // Whatever was applied in the end: only the draw makes labels comparable.
+        // The parametrization that was applied in the end makes no difference: only the draw makes
+        // labels comparable.
         match chance {
             Some(chance) if is_settled || is_control => {
                 let sides = self.sides.get_or_insert_default();
@@ -254,7 +264,8 @@ impl Evidence {
                             true => &mut sides.control,
                             false => &mut sides.tuned,
                         };
-                        // Positive and finite, as said above: a sum that is not leaves it out.
+                        // The value is positive and finite, as checked above; a sum that is not
+                        // would leave it out.
                         let _ = side.push(counts.elapsed);
                     }
                     None => {
@@ -271,7 +282,7 @@ impl Evidence {
         }
     }
 
-    /// Another comparison begins with the settled phase.
+    /// Begins another comparison with the settled phase.
     fn continue_or_begin(&mut self, phase: Phase) {
         let was_proof = std::mem::replace(&mut self.is_proof, phase != Phase::Settled);
         if self.is_proof && !was_proof && self.labels.controls() + self.labels.tuned() == 0 {
@@ -294,7 +305,7 @@ impl Evidence {
         }
     }
 
-    /// The gain of what is recommended. `epoch` is its number in the study.
+    /// The gain of the recommended parametrization. `epoch` is the epoch's number in the study.
     pub fn gain(&self, epoch: i32) -> Gain {
         let Some(chosen) = &self.chosen else {
             let nothing = format!("Epoch {epoch} has not chosen a parametrization yet.");
@@ -302,7 +313,8 @@ impl Evidence {
                 .former_claim(None)
                 .unwrap_or_else(|| gain::unknown(&nothing, 0));
         };
-        // Evidence kept earlier may call a pin a choice, or the best known before there was one.
+        // Evidence kept by earlier versions may count a pin as a choice, or the best known before
+        // there was one.
         if chosen.is_default && self.labels.tuned() > 0 {
             return gain::of_default(self.hours.runs());
         }
@@ -338,7 +350,7 @@ impl Evidence {
         self.effect_in(epoch, &self.noise()?)
     }
 
-    /// The noise of the runs that are compared; none before there is a control run and a tuned one.
+    /// The noise of the compared runs; none before there is a control run and a tuned run.
     fn noise(&self) -> Option<Noise> {
         self.is_compared().then(|| self.labels.noise())?
     }
@@ -366,7 +378,7 @@ impl Evidence {
         Some(gain::effect(epoch, key, number, labels, &noise, saved))
     }
 
-    /// What was claimed before the search had ended.
+    /// The gain that was claimed before the search had ended, if it was.
     fn proven(&self, epoch: i32) -> Option<Gain> {
         let effect = self.proof_effect(epoch)?;
         let said = "Claimed before the search had ended, of what was recommended then.";
@@ -375,27 +387,28 @@ impl Evidence {
         gain.verdict.is_resolved().then_some(gain)
     }
 
-    /// Whether what is compared is what was recommended before the search has ended.
+    /// Returns true if the comparison is of the parametrization recommended before the search has
+    /// ended.
     pub fn is_proof(&self) -> bool {
         self.is_proof
     }
 
-    /// The comparisons before the current one.
+    /// The number of comparisons before the current one.
     fn comparisons(&self) -> u64 {
         self.before + u64::from(self.proof.is_some())
     }
 
-    /// Whether there is a control run and a tuned one.
+    /// Returns true if there are a control run and a tuned run.
     pub(super) fn is_compared(&self) -> bool {
         self.labels.controls() > 0 && self.labels.tuned() > 0
     }
 
-    /// What the drawn runs of the current comparison show.
+    /// The labels and elapsed times of the drawn runs of the current comparison.
     pub(super) fn labels(&self) -> &Labels {
         &self.labels
     }
 
-    /// The same of the comparison before it, if there was one in the epoch.
+    /// The same for the comparison before it, if there was one in the epoch.
     pub(super) fn labels_before(&self) -> Option<&Labels> {
         self.proof.as_ref().map(|proof| &proof.labels)
     }

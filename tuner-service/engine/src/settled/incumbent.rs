@@ -1,4 +1,4 @@
-//! Incumbent retention: a settled choice stays until another is surely faster, since only runs of
+//! Incumbent retention: a settled choice stays until another is surely faster, because only runs of
 //! one choice can be compared with the default. The papers' methods recommend as published.
 
 use io_autotune_model::space::Point;
@@ -6,12 +6,13 @@ use io_autotune_search::history::by_point::{Known, MIN_RUNS};
 use io_autotune_search::surrogate::Prediction;
 use io_autotune_search::surrogate::posterior::Modelled;
 
-/// The lead that replaces the incumbent, in standard deviations of the difference (docs/engine.md).
+/// The lead with which another parametrization replaces the incumbent, in standard deviations of
+/// the difference (docs/engine.md).
 const SURELY: f64 = 1.0;
 
 /// The incumbent that stays although `leader` ranks first: the parametrization of the latest
-/// counted run, unless the surrogate predicts that the leader is surely faster. None before a
-/// chosen run ended, if the incumbent is not eligible, or if the leader is the default.
+/// counted run, unless the surrogate predicts that the leader is surely faster. None before a run
+/// of the choice has ended, if the incumbent is not eligible, or if the leader is the default.
 pub(crate) fn retained(view: &Modelled<'_>, leader: &Point) -> Option<(Point, Known)> {
     if !view.has_run_its_choice() || *leader == view.default {
         return None;
@@ -38,7 +39,7 @@ mod tests {
     use io_autotune_model::space::{Point, Space};
     use io_autotune_search::history::{History, Phase, Role, Tally, Tested};
 
-    /// A settled epoch whose default takes 100 s, with these other entries.
+    /// A settled epoch whose default takes 100 s, with these further entries.
     fn settled(space: &Space, others: Vec<Tested>) -> History {
         let mut all = others;
         all.push(tested(space, &[0], &[99.0, 100.0, 101.0, 100.0], 0));
@@ -67,7 +68,7 @@ mod tests {
         let mut history = settled(&space, vec![chosen, other]);
         assert_eq!(ranked_first(&space, &history), Point(vec![4]));
         assert_eq!(recommended(&space, &history), Point(vec![2]));
-        // Before anything was chosen the first is.
+        // Before anything was chosen, the one that ranks first is recommended.
         history.tally.settled = 0;
         assert_eq!(recommended(&space, &history), Point(vec![4]));
     }

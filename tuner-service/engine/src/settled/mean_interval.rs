@@ -6,10 +6,11 @@ use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 const UPPER: f64 = 0.975;
-/// That quantile of the normal distribution.
+/// The 97.5 % quantile of the normal distribution, for the ends of a two-sided 95 % interval.
 pub(crate) const NORMAL: f64 = 1.959_963_984_540_054;
 
-/// The mean of positive numbers by their moments, such as the seconds of some runs; none of no numbers.
+/// The mean of positive numbers by their moments, such as the seconds of some runs; none if there
+/// are no numbers.
 ///
 /// The interval is symmetric on the log scale, so that a time is never negative: by the delta method the
 /// standard error of the mean's logarithm is `s / (mean * sqrt(n))`, and the ends are

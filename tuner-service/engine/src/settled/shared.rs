@@ -1,20 +1,21 @@
-//! The evidence of several users together, which no one of them can make.
+//! The evidence of several users together, which no single one of them can make.
 //!
-//! Each user's runs have an e-process of their own, with centre and scale of their own runs: users'
-//! inputs differ, and nobody's runs are part of another's factors. With E(v, eta) that of user v's
-//! epoch, and F(v, eta) = FLOOR + (1 - FLOOR) E(v, eta),
+//! Each user's runs have an e-process of their own, with the centre and the scale of their own
+//! runs: users' inputs differ, and nobody's runs are part of another user's factors. With E(v, eta)
+//! that of user v's epoch, and F(v, eta) = FLOOR + (1 - FLOOR) E(v, eta),
 //!
 //! ```text
 //! E = sum over eta of weight(eta) * min over u of product over v other than u of
 //!     F(v, eta) * product over v's earlier comparisons of min(1, F)
 //! ```
 //!
-//! Whoever lies, the product without them is at most a nonnegative martingale that starts at 1, and it
-//! bounds E: the draws of different users' runs, and of a user's comparisons, are independent. So E ever
-//! exceeds `1 / alpha` with a probability of at most `alpha`, whatever one user does. An earlier one
-//! can only speak against a claim: else a contrary user would be dropped with their epoch. The floor
-//! bounds by how much contrary runs delay a claim. When to claim is free: hence the least numbers of
-//! users and control runs.
+//! If one user lies, the product without that user is at most a nonnegative martingale that starts
+//! at 1, and it bounds E: the draws of different users' runs, and of a user's comparisons, are
+//! independent. So E ever exceeds `1 / alpha` with a probability of at most `alpha`, whatever one
+//! user does. An earlier comparison can only speak against a claim; otherwise a user with contrary
+//! runs could be dropped together with their epoch. The floor bounds how much contrary runs delay a
+//! claim. The moment of a claim is free to choose, hence the least numbers of users and control
+//! runs.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +27,14 @@ use super::evidence::labels::{Direction, Labels, TESTED, crossing, log_sum_exp, 
 use super::evidence::{Evidence, JudgedRun};
 use crate::guards::members::{Member, median, most_of_another};
 
-/// What is left of a user's factor, however contrary their runs.
+/// The lower bound of a user's factor, however contrary their runs are.
 const FLOOR: f64 = 0.2;
-/// So many users, with so many drawn control runs each, are behind a claim.
+/// The least number of users behind a claim; the least number of drawn control runs of each
+/// follows.
 const USERS: usize = 4;
 const CONTROLS: u64 = 4;
 
-/// The evidence of users who share what they learn.
+/// The evidence of users who share a study's runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedEvidence {
     /// The number of the comparison.
@@ -40,7 +42,7 @@ pub struct SharedEvidence {
     members: BTreeMap<Member, Own>,
 }
 
-/// What a user's own runs show.
+/// The evidence of one user's own runs: of earlier epochs, and of the current one.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Own {
     earlier: Vec<Evidence>,
@@ -48,8 +50,8 @@ struct Own {
 }
 
 impl SharedEvidence {
-    /// Nobody's evidence. `number` is that of the comparison, from 1: another one begins when a user
-    /// leaves. Who joins does not begin one.
+    /// Evidence without any user. `number` is that of the comparison, from 1. Another comparison
+    /// begins when a user leaves, but not when one joins.
     pub fn new(number: u64) -> Self {
         SharedEvidence {
             number: number.max(1),
@@ -57,7 +59,7 @@ impl SharedEvidence {
         }
     }
 
-    /// Adds a user, with the evidence of their epochs in order, the current one's last.
+    /// Adds a user, with the evidence of their epochs in order, the current epoch's last.
     #[must_use]
     pub fn with(mut self, member: Member, mut epochs: Vec<Evidence>) -> Self {
         let current = epochs.pop().unwrap_or_default();
@@ -74,13 +76,14 @@ impl SharedEvidence {
         self.members.entry(member).or_default().current.record(run);
     }
 
-    /// What the runs of a user's epoch show.
+    /// The evidence of a user's current epoch.
     pub fn of(&self, member: Member) -> Option<&Evidence> {
         self.members.get(&member).map(|own| &own.current)
     }
 
-    /// The gain that may be claimed of the users together: it holds without any one of them. `share`
-    /// is the median over users, weighed by runs, nobody by more than a third.
+    /// The gain that may be claimed for the users together; it holds without any single one of
+    /// them. `share` is the median over users, weighted by runs, of whom nobody has more than a
+    /// third.
     pub fn gain(&self) -> Gain {
         let number = self.number;
         let tuned = self.labels().map(Labels::tuned).sum();
@@ -135,7 +138,7 @@ impl SharedEvidence {
         weighted(std::array::from_fn(|eta| {
             let all: f64 = users.iter().map(|logs| logs[eta]).sum();
             let without = users.iter().map(|logs| all - logs[eta]);
-            // Who has no drawn run yet may be the one: then nobody is left out.
+            // A user without a drawn run may be the one who is left out; then nobody else is.
             without.fold(all, f64::min)
         }))
     }

@@ -1,4 +1,4 @@
-//! What a run gets: the first rule of [the list](crate::study::rules) that holds.
+//! The decision on a run: the first rule of [the list](crate::study::rules) that applies.
 
 use io_autotune_model::history::{History, Pending};
 use io_autotune_model::reason::{Reason, Suggestion};
@@ -10,22 +10,22 @@ use crate::study::rules::{Condition, Kind, RULES, Row};
 use crate::study::situation::Situation;
 use crate::study::steering::Steering;
 
-/// What a run gets, and by which rule.
+/// A decision, with the rule that made it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
     /// The rule.
     pub rule: Rule,
-    /// What it gives.
+    /// The suggestion for the run.
     pub suggestion: Suggestion,
 }
 
 impl Epoch<'_> {
-    /// What the next run gets, and why.
+    /// The suggestion for the next run.
     ///
-    /// `history` is the epoch's, `pending` are its runs in flight. Equal inputs give equal answers:
-    /// the design depends on the space, the settings and the seed; other random choices also on the
-    /// run's ordinal, `history.tally.total` plus the runs in flight. Never fails or panics: entries
-    /// that do not fit the space are ignored.
+    /// `history` is the epoch's, and `pending` are its runs in flight. Equal inputs give equal
+    /// answers: the design depends on the space, the settings and the seed; other random choices
+    /// also on the run's ordinal, `history.tally.total` plus the runs in flight. Never fails or
+    /// panics: entries that do not fit the space are ignored.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
         let steering = Steering::default();
         self.situation(history, pending, &steering)
@@ -33,13 +33,15 @@ impl Epoch<'_> {
             .suggestion
     }
 
-    /// The phase of [`suggest`](Epoch::suggest)'s answer, usually without asking the method.
+    /// The phase of [`suggest`](Epoch::suggest)'s answer. Usually the method need not be asked for
+    /// it.
     pub fn phase(&self, history: &History, pending: &[Pending]) -> Phase {
         let steering = Steering::default();
         self.situation(history, pending, &steering).phase()
     }
 
-    /// What decides on the next run: [`suggest`](Epoch::suggest) for a job that is steered.
+    /// The situation of the next run of a job that is steered; [`suggest`](Epoch::suggest) decides
+    /// one that is not.
     pub fn situation<'b>(
         &'b self,
         history: &'b History,
@@ -50,13 +52,14 @@ impl Epoch<'_> {
         Situation::new(self, view, history, pending, steering)
     }
 
-    /// The expected regret so far, in runs of the default; 0 before one of the default counted.
+    /// The expected regret so far, in runs of the default; 0 before a run of the default has
+    /// counted.
     pub fn expected_regret(&self, history: &History) -> f64 {
         let steering = Steering::default();
         self.situation(history, &[], &steering).regret().regret
     }
 
-    /// Whether a study of this mixed work is only observed.
+    /// Returns true if a study with this mixed work is only observed.
     pub(crate) fn observes(&self, mixture: &Mixture, history: &History) -> bool {
         let steering = Steering::default();
         self.situation(history, &[], &steering)
@@ -66,13 +69,13 @@ impl Epoch<'_> {
 }
 
 impl Situation<'_> {
-    /// What the run gets, by the first rule that holds.
+    /// Decides the run by the first rule that applies.
     #[must_use]
     pub fn decide(&self) -> Decided {
         self.first_of(RULES.iter())
     }
 
-    /// The phase of the run, usually without asking the method.
+    /// The phase of the run. Usually the method need not be asked for it.
     #[must_use]
     pub fn phase(&self) -> Phase {
         if self.facts.steering.bars_exploring() {
@@ -84,8 +87,8 @@ impl Situation<'_> {
         })
     }
 
-    /// Where the study stands, for readers. Ask it of a study without runs in flight that nothing
-    /// steers.
+    /// Where the study stands, for readers. To be asked of a study that has no run in flight and
+    /// that nothing steers.
     #[must_use]
     pub fn standing(&self) -> Standing {
         let progress = self.facts.progress.clone();
@@ -115,7 +118,7 @@ impl Situation<'_> {
         }
     }
 
-    /// Whether the condition of a rule is met, whatever stands above it.
+    /// Returns true if the condition of a rule is met, whatever the rules above it say.
     fn may_hold(&self, rule: Rule) -> bool {
         let mut rows = RULES.iter();
         rows.any(|row| row.rule == rule && self.held_for(row).is_some())
@@ -136,7 +139,7 @@ impl Situation<'_> {
         })
     }
 
-    /// The phase of the run that a rule decides; none where the rule does not hold.
+    /// The phase of the run that a rule decides; none if the rule does not apply.
     fn held_for(&self, row: &Row) -> Option<Phase> {
         if !self.applies(row) {
             return None;
@@ -160,7 +163,7 @@ impl Situation<'_> {
         }
     }
 
-    /// Whether a step that asks a method has something to give, as far as the phase is concerned.
+    /// Returns true if a step that asks a method has a proposal, as far as the phase depends on it.
     fn proposes(&self, rule: Rule) -> bool {
         match rule {
             Rule::SearchWithoutDefault => self.search_without_default().is_some(),
@@ -169,7 +172,7 @@ impl Situation<'_> {
         }
     }
 
-    /// The reason with how the default's runs ended, where the search goes on without it.
+    /// Adds how the default's runs ended to the reason, if the search goes on without the default.
     fn beside_a_lost_default(&self, rule: Rule, mut chosen: Suggestion) -> Suggestion {
         let is_of_the_study = rule >= Rule::Settled && chosen.role != Role::Control;
         if let Some(default) = is_of_the_study.then(|| self.lost_default()).flatten() {
@@ -182,7 +185,7 @@ impl Situation<'_> {
     }
 }
 
-/// The steps of a study, and their phases.
+/// The rules that are steps of a study, with their phases.
 fn steps() -> impl Iterator<Item = (&'static Row, Phase)> {
     RULES.iter().filter_map(|row| match row.kind {
         Kind::Step(phase) => Some((row, phase)),

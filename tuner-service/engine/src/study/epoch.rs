@@ -1,4 +1,5 @@
-//! What the next run gets: the phases and the runs interleaved in them.
+//! An epoch: the phases, the runs interleaved in them, and the questions that readers ask about
+//! them.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,7 @@ use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Prior;
 
-/// The constants of an epoch, for many suggestions. The design is computed on first use.
+/// The constants of an epoch, shared by many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]
 pub struct Epoch<'a> {
     space: &'a Space,
@@ -64,7 +65,8 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// An epoch of a restricted space, its ranks and [its history](RestrictedSpace::history).
+    /// An epoch of a restricted space with its ranks. It must be given [its
+    /// history](RestrictedSpace::history).
     pub fn restricted(
         restricted: &'a RestrictedSpace<'a>,
         settings: &'a Settings,
@@ -76,14 +78,14 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// Reuses fitted surrogates. This changes no answer.
+    /// Reuses fitted surrogates. No answer depends on this.
     #[must_use]
     pub fn with_cache(mut self, surrogates: &'a SurrogateCache) -> Self {
         self.surrogates = Some(surrogates);
         self
     }
 
-    /// With what other studies of the space learnt, unless its settings want nothing of them.
+    /// Adds a prior from other studies of the space, unless the settings turn priors off.
     #[must_use]
     pub fn with_prior(mut self, prior: Option<&'a Arc<Prior>>) -> Self {
         let leans = self.method().estimator() == Estimator::Surrogate;
@@ -91,25 +93,27 @@ impl<'a> Epoch<'a> {
         self
     }
 
-    /// With a number from 0 to 1 (exclusive) for the next suggestion: below the probability of a
-    /// control run, it is one. A service draws it where users cannot know it and stores it; without,
-    /// it comes from the seed.
+    /// Sets a number from 0 to 1 (exclusive) for the next suggestion, which is a control run if the
+    /// number is below that run's probability. A service draws the number where users cannot know
+    /// it, and stores it. Without one it comes from the seed.
     #[must_use]
     pub fn with_draw(mut self, draw: f64) -> Self {
         self.draw = Some(draw);
         self
     }
 
-    /// With what more control runs may show ([`evidence`](crate::evidence)): how often they come.
+    /// Sets how likely it is that more control runs show a gain ([`evidence`](crate::evidence)),
+    /// which decides how frequent they are.
     #[must_use]
     pub fn with_outlook(mut self, outlook: Outlook) -> Self {
         self.outlook = outlook;
         self
     }
 
-    /// An epoch that inherits its parent's [`ranks`](Epoch::ranks), the best first; no change if
-    /// empty. They start the design, before a small Latin hypercube; `settings.drift` sets the
-    /// budget. The first rank is the best known parametrization until the epoch knows better.
+    /// Makes the epoch inherit its parent's [`ranks`](Epoch::ranks), the best first; no change if
+    /// they are empty. They come first in the design, before a small Latin hypercube, and
+    /// `settings.drift` sets the budget. The first rank is the best known parametrization until the
+    /// epoch knows better.
     #[must_use]
     pub fn inheriting(mut self, inherited: &'a [Parametrization]) -> Self {
         if !inherited.is_empty() {
@@ -119,7 +123,7 @@ impl<'a> Epoch<'a> {
         self
     }
 
-    /// Its space.
+    /// The space of the epoch.
     pub fn space(&self) -> &'a Space {
         self.space
     }
@@ -129,25 +133,27 @@ impl<'a> Epoch<'a> {
         &self.settings
     }
 
-    /// The best parametrization with at least two counted runs, by the method's ranking: the
+    /// The best parametrization with at least two counted runs, by the method's ranking. The
     /// papers' methods take the lowest mean elapsed, because the optimum is the best on average
-    /// (robert2020, section IV), the main method the lowest prediction; once settled, that choice
-    /// stays until another is surely faster (`incumbent.rs`). Censored runs only raise the mean;
-    /// quarantined parametrizations are not recommended, nor those that make
-    /// [elapsed](Epoch::elapsed_beside) worse. None before any has two runs, and where
+    /// (robert2020, section IV); the main method takes the lowest prediction. Once settled, that
+    /// choice stays until another is surely faster (`incumbent.rs`). Censored runs only raise the
+    /// mean. Quarantined parametrizations are not recommended, nor are those that make
+    /// [elapsed](Epoch::elapsed_beside) worse. None before any parametrization has two runs, and if
     /// there is nothing to win.
     pub fn recommend(&self, history: &History) -> Option<Recommendation> {
         recommend::recommend(&self.view(history), &self.settings)
     }
 
-    /// Elapsed of the best by the study's objective beside the default's; none where elapsed is the
-    /// objective, where the best is the default, and before there are enough runs to bound it. A vetoed one is
-    /// not [recommended](Epoch::recommend).
+    /// How elapsed of the parametrization that is best by the study's objective compares with the
+    /// default's. None if elapsed is the objective, if the best is the default, and before there
+    /// are enough runs to bound the difference. A vetoed parametrization is not
+    /// [recommended](Epoch::recommend).
     pub fn elapsed_beside(&self, history: &History) -> Option<ElapsedBeside> {
         recommend::elapsed_beside(&self.view(history), &self.settings)
     }
 
-    /// The method's best by any number of counted runs, as the papers rate it; none before one.
+    /// The method's best by any number of counted runs, as the papers rank it; none before a run
+    /// has counted.
     pub fn leader(&self, history: &History) -> Option<Parametrization> {
         let view = self.view(history);
         let ranking = self.method().ranking(&view);
@@ -155,7 +161,8 @@ impl<'a> Epoch<'a> {
     }
 
     /// The recommendation if no further run came: [`recommend`](Epoch::recommend) if the method
-    /// confirms its best by a second run, else (or without two runs) the [`leader`](Epoch::leader).
+    /// confirms its best by a second run; otherwise, or without two runs, the
+    /// [`leader`](Epoch::leader).
     pub fn recommend_now(&self, history: &History) -> Option<Parametrization> {
         let confirmed = self
             .method()
@@ -167,14 +174,15 @@ impl<'a> Epoch<'a> {
             .or_else(|| self.leader(history))
     }
 
-    /// What a run gets that may not explore, with role [`Role::BestKnown`]: an inherited best,
-    /// until two runs of it counted or it is quarantined; else the recommended parametrization;
-    /// else the default.
+    /// The suggestion for a run that may not explore, with role [`Role::BestKnown`]: an inherited
+    /// best until two runs of it counted or it is quarantined, then the recommended
+    /// parametrization, otherwise the default.
     pub fn best_known(&self, history: &History, because: BestKnownBecause) -> Suggestion {
         self.best_known_of(self.recommend(history).as_ref(), history, because)
     }
 
-    /// [`best_known`](Epoch::best_known) with [`recommend`](Epoch::recommend)'s answer: no refit.
+    /// [`best_known`](Epoch::best_known) with the answer of [`recommend`](Epoch::recommend), which
+    /// saves a fit.
     pub fn best_known_of(
         &self,
         best: Option<&Recommendation>,
@@ -196,8 +204,9 @@ impl<'a> Epoch<'a> {
         warm_start::ranks(&view, recommended, ranking, drift.has_lost())
     }
 
-    /// What another study may begin with, the best first: the [`ranks`](Epoch::ranks) of this one
-    /// without a drift. Empty before a run of another parametrization than the default counted.
+    /// The parametrizations with which another study may begin, the best first: this study's
+    /// [`ranks`](Epoch::ranks) without a drift. Empty before a run of another parametrization than
+    /// the default has counted.
     pub fn learnt(&self, history: &History) -> Vec<Parametrization> {
         let view = self.view(history);
         let default = self.space.default();
@@ -210,40 +219,40 @@ impl<'a> Epoch<'a> {
         warm_start::ranks(&view, recommended, self.method().ranking(&view), false)
     }
 
-    /// Why no parametrization can make the runs faster, if so.
+    /// The reason why no parametrization can make the runs faster, if there is one.
     pub fn nothing_to_win(&self, history: &History) -> Option<Stopped> {
         stopping::nothing_to_win(&View::new(self.space, history, &[]), &self.settings.stop)
     }
 
-    /// What a time limit in seconds lacks for a run to explore; none if nothing.
+    /// The lack of headroom under a time limit in seconds; none if a run may explore.
     pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoHeadroom> {
         let view = View::new(self.space, history, &[]);
         time_limit::lacks(&view, &self.settings, limit)
     }
 
-    /// How the default's runs ended, if the baseline is given up because too many of them were lost:
-    /// the search goes on, and knows nothing of the default's time but a lower bound.
+    /// How the default's runs ended, if the baseline is given up because too many of them were
+    /// lost. The search goes on then, and knows only a lower bound of the default's time.
     pub fn lost_default(&self, history: &History) -> Option<LostDefault> {
         let view = View::new(self.space, history, &[]);
         lost_default::given_up(&view.default_known(), &self.settings)
     }
 
-    /// What each parameter explains of the times so far, or why nothing is said of them.
+    /// The share of the spread of times that each parameter explains, or why nothing can be said.
     pub fn importance(&self, history: &History) -> Result<Importance, Silence> {
         let view = self.view(history);
         let fitted = view.fitted().ok_or(Silence::Few(0))?;
         fitted.importance()
     }
 
-    /// What is estimated of a parametrization where others fare as ever; none before a run counted,
-    /// or where nothing is known of others.
+    /// The estimate of a parametrization for the case that other runs take as long as usual. None
+    /// before a run has counted, and if nothing is known of other runs.
     pub fn cleaned(&self, parametrization: &Parametrization, history: &History) -> Option<Cleaned> {
         let of = history.knows_others().then(|| self.view(history))?;
         let point = self.space.validate(parametrization).ok()?;
         Cleaned::new(of.fitted()?, &point)
     }
 
-    /// The same of the default and of what is recommended.
+    /// These estimates for the default and for the recommended parametrization.
     pub fn cleaned_estimates(&self, history: &History) -> Option<CleanedEstimates> {
         let view = history.knows_others().then(|| self.view(history))?;
         let of = |point: &Point| Cleaned::new(view.fitted()?, point);
@@ -262,7 +271,7 @@ impl<'a> Epoch<'a> {
         View::new(self.space, history, &[]).quarantined()
     }
 
-    /// What is known of a history and runs in flight, with what other studies learnt.
+    /// The view of a history and of runs in flight, with its surrogate and the prior.
     pub(crate) fn modelled(&self, history: &History, pending: &[Pending]) -> Modelled<'_> {
         let view = View::new(self.space, history, pending);
         Modelled::new(view, self.surrogates).on(self.prior)
@@ -313,7 +322,7 @@ impl<'a> Epoch<'a> {
         })
     }
 
-    /// The space without what is frozen in it.
+    /// The whole space, of which parameters may be frozen in this epoch.
     pub(crate) fn whole(&self) -> &'a Space {
         self.restricted.map_or(self.space, RestrictedSpace::whole)
     }

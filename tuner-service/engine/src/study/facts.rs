@@ -1,4 +1,4 @@
-//! The plain numbers that the rules look at: no surrogate is fitted for them.
+//! Plain facts that the rules look at. No surrogate is fitted for them.
 
 use io_autotune_model::Progress;
 use io_autotune_model::history::Pending;
@@ -7,29 +7,29 @@ use io_autotune_model::space::Space;
 
 use crate::study::steering::Steering;
 
-/// The runs of a study so far, its runs in flight, and what steers the next one.
+/// The runs of a study so far, its runs in flight, and the steering of the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
     /// The runs that ended.
     pub progress: Progress,
     /// The runs in flight.
     pub in_flight: InFlight,
-    /// What decides before the search.
+    /// The orders and other facts that decide before the search does.
     pub steering: &'a Steering,
 }
 
 /// Runs in flight, as the rules count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InFlight {
-    /// All of them.
+    /// The number of runs in flight.
     pub all: u64,
-    /// Those of the default, whatever they are for.
+    /// The number of those that have the default, in whatever role.
     pub default: u64,
-    /// Those of the baseline.
+    /// The number of baseline runs among them.
     pub baseline: u64,
-    /// Those that explore.
+    /// The number of exploring runs among them.
     pub exploring: u64,
-    /// Those of the settled phase that are of its choice or are control runs.
+    /// The number of runs of the settled phase among them that have its choice or are control runs.
     pub settled: u64,
 }
 
@@ -55,12 +55,12 @@ impl InFlight {
 }
 
 impl Facts<'_> {
-    /// All runs, those in flight included.
+    /// The number of all runs, those in flight included.
     pub(crate) fn runs(&self) -> u64 {
         self.progress.total.saturating_add(self.in_flight.all)
     }
 
-    /// Design and search runs, those in flight included.
+    /// The number of design and search runs, those in flight included.
     pub(crate) fn explored(&self) -> u64 {
         let ended = self.progress.explored;
         ended.saturating_add(self.in_flight.exploring)
@@ -70,7 +70,7 @@ impl Facts<'_> {
         self.progress.settled || self.in_flight.settled > 0
     }
 
-    /// Runs of the baseline, those in flight included.
+    /// The number of baseline runs, those in flight included.
     pub(crate) fn baseline_runs(&self) -> u64 {
         let counted = self.progress.default_counted;
         counted.saturating_add(self.in_flight.baseline)
@@ -81,7 +81,8 @@ impl Facts<'_> {
             && !self.progress.baseline_given_up
     }
 
-    /// Of the first n runs at least floor(sqrt(n)) are of the default.
+    /// Returns true if a control run is due: at least floor(sqrt(n)) of the first n runs have the
+    /// default.
     pub(crate) fn control_is_due(&self) -> bool {
         let of_default = self.progress.default_runs + self.in_flight.default;
         self.progress.controls && of_default < self.runs().isqrt()

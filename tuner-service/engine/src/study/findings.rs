@@ -1,4 +1,4 @@
-//! What users should know of a study, and what to do about it.
+//! The findings of a study: what its users should know, and what to do about it.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::guards::mixture::mixture;
 use crate::study::epoch::Epoch;
 use crate::study::stopping;
 
-/// Facts about a study beside its history.
+/// Facts about a study that its history does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct StudyFacts<'a> {
     /// The study's number, as commands name it.
     pub study_id: i64,
-    /// An admin or the owner declared its runs to be one application's.
+    /// True if an admin or the owner declared its runs to be one application's.
     pub accepts_mixed: bool,
-    /// Every run gets a pin.
+    /// True if every run gets a pinned parametrization.
     pub pinned: bool,
     /// The values in force in its runs.
     pub observed: &'a ParameterEffects,
     /// The sentence on the change that opened the epoch, if any.
     pub drift: Option<&'a str>,
-    /// What the study makes small or large.
+    /// The study's objective.
     pub objective: &'a Objective,
 }
 
@@ -73,7 +73,7 @@ impl Epoch<'_> {
             .collect()
     }
 
-    /// Whether the baseline would be over, had its runs told the objective.
+    /// Returns true if the baseline would be over had its runs reported the objective.
     fn is_unreported(&self, history: &History, objective: &Objective) -> bool {
         let counted = history.tested.iter().any(|one| one.elapsed.count > 0);
         let baseline = u64::from(self.settings().baseline_runs);

@@ -1,5 +1,5 @@
-//! What the next run of a study gets, for readers: the rules once more, on what the last verdict
-//! stored. No surrogate is fitted.
+//! The next run of a study, for readers: the same rules, applied to the standing that the last
+//! verdict stored. No surrogate is fitted.
 
 use io_autotune_model::history::Pending;
 use io_autotune_model::run::Phase;
@@ -11,8 +11,8 @@ use crate::study::facts::{Facts, InFlight};
 use crate::study::rules::{Condition, Kind, RULES, Row};
 use crate::study::steering::Steering;
 
-/// What the next run of a study gets, why, and until when. `pending` are its runs in flight,
-/// `gain` is the gain of its choice.
+/// The rule that decides the next run, in words: what the run gets, why, and until when. `pending`
+/// are the runs in flight, and `gain` is the gain of the study's choice.
 #[must_use]
 pub fn next(
     standing: &Standing,
@@ -45,7 +45,8 @@ struct Reader<'a> {
     facts: Facts<'a>,
 }
 
-/// What is said of the next run.
+/// The words about the next run: a sentence, a short form, and the number of further runs for which
+/// it holds.
 struct Told {
     says: String,
     short: String,
@@ -72,7 +73,7 @@ impl<'a> Reader<'a> {
         found.map_or(Rule::Concluded, |row| row.rule)
     }
 
-    /// The first step that holds, and its phase.
+    /// The first step that applies, and its phase.
     fn step(&self) -> (Rule, Phase) {
         let mut steps = RULES.iter().filter_map(|row| match row.kind {
             Kind::Step(phase) => self.applies(row).then_some((row.rule, phase)),
@@ -103,7 +104,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What another rule may decide by, or what this one leaves open.
+    /// The unknowns because of which another rule may decide, or which this rule leaves open.
     fn unknown(&self, rule: Rule) -> Vec<Unknown> {
         let is_drawn = matches!(rule, Rule::Settled | Rule::Concluded | Rule::Proof)
             && self.facts.progress.controls;
@@ -117,15 +118,16 @@ impl<'a> Reader<'a> {
         unknown.map(|(_, one)| one).collect()
     }
 
-    /// What the search makes of others' runs is known of the last verdict alone.
+    /// Returns true if the runs of others may change the rule: what the search makes of them is known
+    /// as of the last verdict alone.
     fn depends_on_others(&self, rule: Rule) -> bool {
         let mut rows = RULES.iter().filter(|row| row.rule == rule);
         let is_of_the_search = rows.any(|row| matches!(row.applies, Condition::Search(_)));
         self.standing.with_others && is_of_the_search && rule != Rule::Concluded
     }
 
-    /// Runs in flight change what the surrogate expects, and cost what they may cost. Only a verdict
-    /// tells what the search makes of them.
+    /// Returns true if runs in flight may change the rule: they change the surrogate's expectation
+    /// and cost regret. Only a verdict computes what the search makes of them.
     fn depends_on_runs_in_flight(&self, rule: Rule) -> bool {
         let (step, _) = self.step();
         if rule != step && rule != Rule::NoHeadroom {
@@ -149,7 +151,7 @@ impl<'a> Reader<'a> {
 
     fn told(&self, rule: Rule, gain: Option<&Gain>) -> Told {
         let progress = &self.facts.progress;
-        // Of runs that ended: whether one in flight is a control run is not told.
+        // Counts runs that ended. That a run in flight is a control run must not be shown.
         let left = u64::from(progress.budget).saturating_sub(progress.explored);
         let to_a_choice = format!("{} to a choice", runs(left));
         let explores = |what: &str| Told {
@@ -292,7 +294,8 @@ impl<'a> Reader<'a> {
                 short: format!("{} to a proof", runs(more)),
                 runs: Some(more),
             },
-            // By the estimate so many were enough: which run proves it is chance.
+            // By the estimate this many were enough, but the run that proves it is a matter of
+            // chance.
             Some(_) => told(
                 &format!("{chosen}, until these show a gain or a loss"),
                 "more control runs, for a proof",
@@ -338,7 +341,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// After how many more runs than those in flight a pause ends; none if it does not.
+    /// The number of runs, in addition to those in flight, after which a pause ends; none if it
+    /// does not end.
     fn runs_to_go(&self) -> Option<u64> {
         let runs = self.standing.pause?.runs;
         (runs < u64::MAX).then(|| runs.saturating_sub(self.facts.in_flight.all))
@@ -376,7 +380,7 @@ fn runs(runs: u64) -> String {
     }
 }
 
-/// A ratio with two digits that count, at the most.
+/// A ratio with at most two significant digits.
 fn factor(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 9.95 => format!("{ratio:.1}"),

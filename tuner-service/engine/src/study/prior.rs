@@ -1,7 +1,7 @@
-//! What an epoch does on other studies' word. One run is made on it alone, the first: what promises
-//! most of what is a step away from the default. Later ones go by the posterior, which leans on the
-//! prior as far as the epoch's own runs bear it out; while they do, one point of the design is
-//! enough, and what several studies found faster than the default is within reach.
+//! The influence of a prior on an epoch. One run rests on the prior alone, the first: the most
+//! promising point one step from the default. Later runs follow the posterior, which leans on the
+//! prior as far as the epoch's own runs agree with it. While they agree, one point of the design is
+//! enough, and points that several studies found faster than the default are within reach.
 
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::Point;
@@ -14,15 +14,16 @@ use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::TRUSTED;
 use rand_chacha::ChaCha8Rng;
 
-/// The design points that stay.
+/// The number of design points that run nevertheless.
 const KEPT: usize = 1;
-/// Runs of other points than the default, before it can be known that nothing is left to gain.
+/// The least number of runs of other points than the default before the search may end because
+/// nothing is left to gain.
 const LEAST: usize = 6;
-/// So many points that others promise most of are looked at.
+/// The number of most promising points by the prior that are looked at.
 const PROMISED: usize = 64;
 
-/// What other studies promise an epoch that has explored nothing, of what may run: whoever they are,
-/// a first step is small.
+/// The point that a prior promises to an epoch that has explored nothing, among those that may run.
+/// It is one step from the default, because a first step is small whatever other studies say.
 pub(crate) fn promised(
     view: &Modelled<'_>,
     explored: u64,
@@ -43,8 +44,8 @@ pub(crate) fn promised(
     Some((point, reason))
 }
 
-/// Whether what has run of the design is enough, because the prior holds: something is faster than
-/// the default, and the runs so far bear the prior out.
+/// Returns true if the design points that have run are enough because the prior holds: some point
+/// is faster than the default, and the runs so far agree with the prior.
 pub(crate) fn replaces_design(context: &MethodContext<'_>) -> bool {
     let view = context.view;
     if context.inherited > 0 || view.expected().is_none() {
@@ -57,8 +58,9 @@ pub(crate) fn replaces_design(context: &MethodContext<'_>) -> bool {
     is_better && context.design.iter().filter(begun).count() >= KEPT
 }
 
-/// The largest expected improvement of what others promise most of, and of a step from the best, as
-/// a share of the best known; none where the prior does not hold, or too little has run.
+/// The largest expected improvement, as a share of the best known, of the prior's most promising
+/// points and of single steps from the best. None if the prior does not hold, or if too little has
+/// run.
 pub(crate) fn most_to_gain(view: &Modelled<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
     let expected = view.expected().filter(|_| view.sequence().len() >= LEAST)?;
     let posterior = view.posterior()?;
@@ -77,9 +79,9 @@ pub(crate) fn most_to_gain(view: &Modelled<'_>, rng: &mut ChaCha8Rng) -> Option<
     Some(gains.fold(0.0, f64::max))
 }
 
-/// The reason with how much it stands on other studies.
+/// Adds to the reason how much it rests on other studies.
 pub(crate) fn told(view: &Modelled<'_>, reason: Reason) -> Reason {
-    // Without others' word nothing stands on it, and a surrogate takes long to fit.
+    // Without a prior the reason rests on the study alone, and fitting a surrogate would take long.
     let Some(mean) = view.expected() else {
         return reason;
     };

@@ -1,6 +1,6 @@
-//! The proof before the search has ended: once the best known parametrization would soon be shown to
-//! beat the default, the search pauses until it is, and goes on afterwards. A search of 50 runs
-//! finds most of what it finds in its first dozen, and a proof costs no more before than after.
+//! The proof before the search has ended: once the best known parametrization would soon be shown
+//! to beat the default, the search pauses until it is, and goes on afterwards. A search of 50 runs
+//! finds most of its gain in the first dozen, and a proof costs no more before its end than after.
 
 pub(crate) mod settings;
 
@@ -20,7 +20,7 @@ use crate::study::recommend::first_of;
 /// (docs/derivation/report-statistics.md).
 const RUNS: f64 = 56.6;
 
-/// Whether a proof has begun, and goes on.
+/// Returns true if a proof has begun and goes on.
 pub(crate) fn goes_on(
     settings: &ProofSettings,
     history: &History,
@@ -41,8 +41,8 @@ pub(crate) fn goes_on(
     settings.after > 0 && (1..most).contains(&tuned)
 }
 
-/// Whether it is too early for a proof, or there was one. `holds`: whether a prior does, which takes
-/// a fit.
+/// Returns true if it is too early for a proof, or if there was one. `holds` tells whether a prior
+/// holds, which takes a fit.
 pub(crate) fn is_untimely(
     settings: &ProofSettings,
     history: &History,
@@ -53,9 +53,9 @@ pub(crate) fn is_untimely(
     !may || !are_enough(settings.after) && !holds()
 }
 
-/// What a proof would be of, and what is known of it: the best of what has run twice, or else the best,
-/// which needs another run first. None if a proof of either would take too long. `own` is what the
-/// epoch's own runs show.
+/// The parametrization of a proof, with its runs: the best that has run twice, or else the best,
+/// which needs another run first. None if a proof of either would take too long. `own` is the view
+/// of the epoch's own runs, without a prior.
 pub(crate) fn begins(
     settings: &ProofSettings,
     own: &Modelled<'_>,

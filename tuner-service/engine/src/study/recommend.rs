@@ -14,25 +14,25 @@ use io_autotune_search::history::{Phase, Role, Tally};
 use io_autotune_search::regret::Estimator;
 use io_autotune_search::surrogate::posterior::Modelled;
 
-/// The best known parametrization, and how well it is known.
+/// The best known parametrization, and the numbers behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recommendation {
     /// The parametrization.
     pub parametrization: Parametrization,
-    /// Its mean elapsed, seconds, raised by censored runs.
+    /// The mean elapsed in seconds, raised by censored runs.
     pub mean: f64,
-    /// Its counted runs, at least 2.
+    /// The number of counted runs, at least 2.
     pub n: u64,
-    /// Its censored runs.
+    /// The number of censored runs.
     pub censored: u64,
-    /// The standard error of the mean of its counted runs, seconds.
+    /// The standard error of the mean of counted runs, in seconds.
     pub standard_error: f64,
-    /// The default's mean elapsed, seconds, raised by censored runs; none if no run counted.
+    /// The default's mean elapsed in seconds, raised by censored runs; none if no run counted.
     pub default_mean: Option<f64>,
-    /// The default's counted runs.
+    /// The number of the default's counted runs.
     pub default_n: u64,
-    /// The default's censored runs.
+    /// The number of the default's censored runs.
     pub default_censored: u64,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn recommend(view: &Modelled<'_>, settings: &Settings) -> Option<Reco
     })
 }
 
-/// The best by the objective, whatever elapsed is.
+/// The best parametrization by the objective alone, whatever its elapsed is.
 fn best(view: &Modelled<'_>, settings: &Settings, ranking: &[Point]) -> Option<(Point, Known)> {
     let leader = first_of(view, ranking, MIN_RUNS)?;
     let stands = match settings.method().estimator() {
@@ -75,7 +75,8 @@ fn best(view: &Modelled<'_>, settings: &Settings, ranking: &[Point]) -> Option<(
     Some(stands.unwrap_or(leader))
 }
 
-/// Elapsed of the best by the objective beside the default's, where the objective is another.
+/// How elapsed of the best by the objective compares with the default's, if the objective is
+/// another than elapsed.
 pub(crate) fn elapsed_beside(view: &Modelled<'_>, settings: &Settings) -> Option<ElapsedBeside> {
     if !beside::is_beside(view) || stopping::nothing_to_win(view, &settings.stop).is_some() {
         return None;
@@ -91,7 +92,7 @@ pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<
     })
 }
 
-/// The inherited best while it holds, then `best`, then the default.
+/// The inherited best while it holds, otherwise `best`, otherwise the default.
 pub(crate) fn best_known(
     view: &View<'_>,
     tally: &Tally,
@@ -109,8 +110,9 @@ pub(crate) fn best_known(
     }
 }
 
-/// What runs before anything is recommended, its mean, and how many runs that rests on: the default,
-/// or, where none of its runs completes, the best of what has completed once.
+/// The parametrization that runs before anything is recommended, its mean, and the number of runs
+/// that the mean rests on. It is the default or, if no run of the default completes, the best of
+/// those that have completed once.
 pub(crate) fn instead(view: &View<'_>) -> (Parametrization, Option<f64>, u64) {
     let best = view.default_never_completed().then(|| view.by_mean());
     let best = best.and_then(|ranking| ranking.into_iter().next());

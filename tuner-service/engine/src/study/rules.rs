@@ -1,9 +1,9 @@
-//! The rules that decide what a run gets, from top to bottom: the first that applies holds.
+//! The rules that decide what a run gets, from top to bottom: the first one that applies decides.
 //!
-//! A start, the phase of a study, what `status` says comes next, and the table in docs/engine.md
-//! all read this list. A rule is either a *step* of the study, which gives the run its phase, or
-//! stands *instead* of the steps below it: then the run keeps the phase of the step that would have
-//! held.
+//! A start, the phase of a study, the words of `status` about the next run, and the table in
+//! docs/engine.md all read this list. A rule is either a *step* of the study, which gives the run
+//! its phase, or stands *instead* of the steps below it: then the run keeps the phase of the step
+//! that would have decided.
 
 use io_autotune_model::Rule;
 use io_autotune_model::reason::Suggestion;
@@ -13,41 +13,42 @@ use io_autotune_model::text::with_table;
 use crate::study::facts::Facts;
 use crate::study::situation::Situation;
 
-/// A rule: when it applies, and what the run gets then.
+/// A rule: the condition under which it applies, and the suggestion that it gives.
 pub(crate) struct Row {
-    /// Its name, which is stored with the run.
+    /// The name, which is stored with the run.
     pub(crate) rule: Rule,
     pub(crate) kind: Kind,
     /// The condition in words, for docs/engine.md.
     pub(crate) when: &'static str,
-    /// What the run gets, in words.
+    /// The run's parametrization, in words.
     pub(crate) gets: &'static str,
-    /// The keys of service.toml that it depends on.
+    /// The keys of service.toml on which the rule depends.
     pub(crate) keys: &'static str,
     pub(crate) applies: Condition,
-    /// What the run gets in this phase; none where the rule has nothing to give after all, and the
-    /// next is asked.
+    /// The suggestion for a run in this phase. None if the rule has nothing to give after all; then
+    /// the next rule is asked.
     pub(crate) gives: fn(&Situation<'_>, Phase) -> Option<Suggestion>,
 }
 
-/// What a rule's condition looks at.
+/// The condition of a rule.
 pub(crate) enum Condition {
-    /// Plain numbers: a reader evaluates it too.
+    /// A condition on plain numbers, which a reader evaluates as well.
     Facts(fn(&Facts<'_>) -> bool),
-    /// What the search knows, perhaps by a surrogate. A reader has the answer of the last verdict.
+    /// A condition on the state of the search, for which a surrogate may be fitted. A reader has
+    /// the answer of the last verdict.
     Search(fn(&Situation<'_>) -> bool),
 }
 
-/// What a rule is to the phase of a run.
+/// How a rule determines the phase of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A step of the study: the run has this phase.
     Step(Phase),
-    /// Instead of the steps below.
+    /// The rule stands instead of all steps below.
     Instead,
-    /// Instead of the steps below, unless the study has settled or settles now.
+    /// The rule stands instead of the steps below, unless the study has settled or settles now.
     InsteadOfSearching,
-    /// Instead of a step below that explores.
+    /// The rule stands instead of a step below that explores.
     InsteadOfExploring,
 }
 
@@ -323,7 +324,8 @@ fn rules_table() -> String {
     table
 }
 
-/// docs/engine.md with the table of this list between its marks; none if it has no marks.
+/// The text of docs/engine.md with this list as the table between its marks; none if the page has
+/// no marks.
 #[must_use]
 pub fn with_rules_table(page: &str) -> Option<String> {
     with_table(page, &rules_table())

@@ -15,38 +15,41 @@ use crate::settled::drift::settings::DriftSettings;
 use crate::study::proof::settings::ProofSettings;
 use crate::study::stopping::settings::Stop;
 
-// Names and tables of the published methods come from their crate. serde's `flatten` would do it
+// The names and tables of the published methods come from their crate. serde's `flatten` would do
 // without a macro, but accepts unknown fields.
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident, $table:ident: $type:ty, $word:literal;)*) => {
 
-/// How an epoch is run. A missing field has its default; an unknown one is refused.
+/// The settings of an epoch. A missing field has its default; an unknown one is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The method that proposes parametrizations in the search.
     pub method: MethodName,
-    /// Runs of the default at the start.
+    /// The number of runs of the default at the start.
     pub baseline_runs: u32,
-    /// Points of the Latin hypercube. The paper's 15 (robert2020, section VIII-D).
+    /// The number of points of the Latin hypercube: 15 in the paper (robert2020, section VIII-D).
     pub design_points: u32,
-    /// Design and search runs together. The paper's 50.
+    /// The number of design and search runs together: 50 in the paper.
     pub budget: u32,
-    /// The maximum number of exploring runs at once.
+    /// The maximum number of exploring runs at the same time.
     pub exploring: u32,
-    /// Whether there are control runs: always on a site, not in searches outside Slurm.
+    /// True if there are control runs: always at a site, not in searches outside Slurm.
     pub controls: bool,
-    /// Settled: how many control runs come faster than the others, which brings a proof nearer.
+    /// The number of control runs at the start of the settled phase that come at a faster rate,
+    /// which brings a proof nearer.
     pub controls_at_first: u32,
-    /// One run in this many is one of them; `control_every` if that is less.
+    /// During these one run in this many is a control run; `control_every` if that is less.
     pub control_every_at_first: u32,
-    /// Until how many control runs they come faster while a gain is [promising](Outlook::Promising).
+    /// The number of control runs up to which they come faster while a gain is
+    /// [promising](Outlook::Promising).
     pub controls_promising: u32,
-    /// One run in this many is one of them; `control_every` if that is less.
+    /// During these one run in this many is a control run; `control_every` if that is less.
     pub control_every_promising: u32,
-    /// Else one run in this many is a control run until the gain is resolved; at least 2.
+    /// Otherwise one run in this many is a control run until the gain is resolved; at least 2.
     pub control_every: u32,
-    /// The same once the gain is resolved; `control_every` if that is more.
+    /// One run in this many is a control run once the gain is resolved; `control_every` if that is
+    /// more.
     pub control_every_resolved: u32,
     /// The settings of the method `surrogate-genetic`.
     #[serde(rename = "surrogate-genetic", alias = "default")]
@@ -56,32 +59,32 @@ pub struct Settings {
     /// The regret budget.
     #[serde(alias = "loss")]
     pub regret: RegretSettings,
-    /// Which changes end a settled epoch, and how the next one runs.
+    /// The changes that end a settled epoch, and the runs of the next one.
     pub drift: DriftSettings,
-    /// Stopping criteria beside the budget.
+    /// The stopping criteria in addition to the budget.
     pub stop: Stop,
     $(
         #[doc = concat!("The settings of the method `", $word, "`.")]
         #[serde(rename = $word)]
         pub $table: $type,
     )*
-    /// From whose runs a study begins.
+    /// The studies from which a new study takes a prior.
     pub prior: PriorFrom,
-    /// When the search pauses for a proof.
+    /// The conditions under which the search pauses for a proof.
     pub proof: ProofSettings,
-    /// When a baseline is given up: once so many runs of the default were lost (failed or cut
-    /// short), times one more than have completed. The search goes on without it.
+    /// The number of lost runs of the default (failed or cut short), per completed run plus one, at
+    /// which the baseline is given up. The search then goes on without it.
     pub baseline_lost_runs: u32,
 }
 
-/// What a study knows before its first run.
+/// The source of a prior, which a study has before its first run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PriorFrom {
-    /// What the site's other studies of the accelerator learnt.
+    /// The site's other studies of the accelerator.
     #[default]
     Site,
-    /// Nothing.
+    /// No source: a study begins without a prior.
     Off,
 }
 
@@ -116,11 +119,12 @@ impl Default for Settings {
 /// The name of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MethodName {
-    /// Ours: a genetic algorithm whose candidate children a surrogate ranks.
+    /// The main method: a genetic algorithm whose candidate children are ranked by a surrogate.
     #[serde(rename = "surrogate-genetic", alias = "default")]
     SurrogateGenetic,
     $($(#[$doc])* #[serde(rename = $word)] $name,)*
-    /// Points drawn at random, none twice: the comparison for all methods. It has no settings.
+    /// Points drawn at random without repetition, to compare other methods with. It has no
+    /// settings.
     #[serde(rename = "random")]
     Random,
 }
@@ -161,10 +165,11 @@ impl Settings {
         }
     }
 
-    /// Errs on the first setting that cannot be used, with the allowed values.
+    /// Returns an error for the first setting that cannot be used, with the allowed values.
     pub fn validate(&self) -> Result<(), SettingsError> {
         whole("baseline_runs", self.baseline_runs, 2, 1000)?;
-        // Half of the cut runs that a study remembers of a parametrization: of a longer limit twice as many are tried.
+        // At most half of the cut runs that a study keeps per parametrization, because twice as
+        // many runs are tried with a longer limit.
         whole("baseline_lost_runs", self.baseline_lost_runs, 1, 16)?;
         whole("design_points", self.design_points, 2, MAX_DESIGN_POINTS)?;
         whole("budget", self.budget, self.design_points, 100_000)?;
@@ -220,13 +225,13 @@ mod tests {
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
     }
 
-    /// A replay reads stored settings. 0.1.0 called the main method `default`.
+    /// A replay reads stored settings. Version 0.1.0 called the main method `default`.
     #[test]
     fn stored_settings_keep_their_names_and_order() {
         let stored = include_str!("settings/default.json");
         let read: Settings = serde_json::from_str(stored).unwrap();
         let mut expected = Settings::default();
-        // What was stored stays; the default was 5 once.
+        // A stored setting stays as it is; this default was 5 once.
         expected.robert2020.selection = Selection::Tournament { pool_size: 5 };
         assert_eq!(read, expected);
         let written = serde_json::to_string_pretty(&read).unwrap();
@@ -243,7 +248,7 @@ mod tests {
                 "\"controls_at_first\": 20,\n  \"control_every_at_first\": 2,\n  \"controls_promising\": 150,\n  \"control_every_promising\": 3,\n  \"control_every\": 10",
                 1,
             )
-            // A setting that is added to a table comes after its others.
+            // A new setting of a table comes after its other settings.
             .replacen(
                 "\"design_points\": 3\n  }",
                 "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": true,\n    \"later_runs\": 3000\n  }",
@@ -289,7 +294,7 @@ mod tests {
                 "\"discount\": 0.9,\n    \"revisits\": \"run\"",
                 1,
             );
-        // A method that is added comes last.
+        // A new method comes last.
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");
         assert_eq!("default".parse(), Ok(MethodName::SurrogateGenetic));

@@ -1,5 +1,5 @@
-//! What a run's decision looks at, and what each rule gives. Which rule holds, and for which phase
-//! it gives something, is the business of the list of rules and of who walks it.
+//! The situation in which a run is decided, and what each rule gives in it. The order of the rules,
+//! and the phases for which they apply, are the business of the list of rules and its readers.
 
 use std::cell::OnceCell;
 use std::sync::OnceLock;
@@ -26,8 +26,8 @@ use crate::study::settings::Settings;
 use crate::study::steering::Steering;
 use crate::study::{prior, proof, stopping};
 
-/// What decides on the next run of an epoch: its history and its runs in flight, what steers it, and
-/// what is computed of these once.
+/// The situation of the next run of an epoch: its history and runs in flight, its steering, and
+/// values that are computed from these once.
 #[derive(Debug)]
 pub struct Situation<'a> {
     epoch: &'a Epoch<'a>,
@@ -37,9 +37,9 @@ pub struct Situation<'a> {
     view: Modelled<'a>,
     mixture: Option<Mixture>,
     recommended: Option<&'a OnceLock<Option<Recommendation>>>,
-    /// Without a prior.
+    /// The view without a prior.
     own: OnceCell<Modelled<'a>>,
-    /// The phase of the first step that holds.
+    /// The phase of the first step that applies.
     pub(crate) phase: OnceCell<Phase>,
     regret: OnceCell<ExpectedRegret>,
     proof: OnceCell<Option<(Point, Known)>>,
@@ -49,7 +49,7 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// The next run of an epoch with this history and these runs in flight. `view` is of both.
+    /// The situation for this history and these runs in flight, of both of which `view` is made.
     pub(crate) fn new(
         epoch: &'a Epoch<'a>,
         view: Modelled<'a>,
@@ -80,7 +80,7 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// With the mixed work of the study's own runs, if it was found; `own` is their history.
+    /// Adds the mixed work in the study's own runs, if any was found; `own` is their history.
     #[must_use]
     pub fn with_mixture(mut self, mixture: Option<Mixture>, own: &History) -> Self {
         let in_turn = mixture.as_ref().is_some_and(|mixture| mixture.in_turn);
@@ -89,7 +89,7 @@ impl<'a> Situation<'a> {
         self
     }
 
-    /// With the recommendation, which is computed once for all starts that share it.
+    /// Adds the recommendation, which is computed once for all starts that share it.
     #[must_use]
     pub fn with_recommended(mut self, shared: &'a OnceLock<Option<Recommendation>>) -> Self {
         self.recommended = Some(shared);
@@ -114,7 +114,7 @@ fn progress(epoch: &Epoch<'_>, view: &View<'_>, history: &History) -> Progress {
         baseline_given_up: lost_default::given_up(&default, settings).is_some(),
         longer_limit: lost_default::longer_limit(view, settings),
         mixed: false,
-        // A reader's alone: what a start looks at is the design itself.
+        // Only a reader needs this number: a start looks at the design itself.
         design_left: 0,
         headroom: time_limit::needed(view, settings).map_or(Headroom::Any, |needed| {
             needed.seconds.map_or(Headroom::Unknown, Headroom::Seconds)
@@ -127,7 +127,7 @@ fn progress(epoch: &Epoch<'_>, view: &View<'_>, history: &History) -> Progress {
     }
 }
 
-/// What the rules above the study's steps give.
+/// The suggestions of the rules above the study's steps.
 impl Situation<'_> {
     pub(crate) fn observed(&self, phase: Phase) -> Suggestion {
         self.unapplied(phase, Reason::Observe)
@@ -174,7 +174,8 @@ impl Situation<'_> {
         self.barred(BestKnownBecause::Frozen)
     }
 
-    /// The best known by the runs that have ended: it is the same for all starts of a busy study.
+    /// The best known parametrization by the runs that have ended, so that it is the same for all
+    /// starts of a busy study.
     fn barred(&self, because: BestKnownBecause) -> Suggestion {
         let own = OnceLock::new();
         let shared = self.recommended.unwrap_or(&own);
@@ -184,7 +185,7 @@ impl Situation<'_> {
     }
 }
 
-/// The baseline, control runs and proofs.
+/// The suggestions of the baseline, control runs and proofs.
 impl Situation<'_> {
     pub(crate) fn baseline(&self) -> Suggestion {
         let of = u64::from(self.facts.progress.baseline_runs);
@@ -201,7 +202,7 @@ impl Situation<'_> {
         self.run(phase, Role::Control, &self.view.default, reason)
     }
 
-    /// Whether this run is one of a proof before the search has ended.
+    /// Returns true if this run is one of a proof before the search has ended.
     pub(crate) fn proves(&self) -> bool {
         let settings = &self.settings().proof;
         proof::goes_on(settings, self.history, self.pending, self.epoch.outlook())
@@ -220,12 +221,12 @@ impl Situation<'_> {
         Some(self.confirmed(point, known))
     }
 
-    /// What a proof may begin with.
+    /// The parametrization with which a proof may begin, with its runs.
     fn proof(&self) -> Option<&(Point, Known)> {
         let begins = || {
             let settings = self.settings();
             let may = settings.controls && self.has_budget() && self.nothing_to_win().is_none();
-            // Without a completed run of the default there is nothing to prove it against.
+            // Without a completed run of the default there is nothing to compare with.
             if !may || self.view.default_never_completed() {
                 return None;
             }
@@ -239,7 +240,7 @@ impl Situation<'_> {
     }
 }
 
-/// The best known in the place of exploring.
+/// The suggestions of the best known parametrization where a run may not explore.
 impl Situation<'_> {
     pub(crate) fn waits_for_a_place(&self, phase: Phase) -> Suggestion {
         let exploring = self.facts.progress.exploring;
@@ -268,7 +269,7 @@ impl Situation<'_> {
     }
 }
 
-/// The search without a default that completes.
+/// The suggestions of a search whose default does not complete.
 impl Situation<'_> {
     pub(crate) fn has_design_without_default(&self) -> bool {
         self.searches_without_default() && self.untested_of_design().is_some()
@@ -280,9 +281,10 @@ impl Situation<'_> {
         Some(self.run(Phase::Design, Role::Design, point, reason))
     }
 
-    /// On a site a program may fail whatever it is given, until its user mends it: as many runs as a
-    /// design has are enough to know that, and the rest of the budget is for what completes. Outside
-    /// Slurm there is nothing to save it for.
+    /// Returns true if the search goes on. At a site a program may fail whatever it is given, until
+    /// its user mends it: as many runs as the design has points are enough to know that, and the
+    /// rest of the budget is kept for runs that complete. Outside Slurm there is nothing to keep it
+    /// for.
     pub(crate) fn searches_without_default(&self) -> bool {
         let settings = self.settings();
         let design = u64::from(settings.design_points);
@@ -290,7 +292,7 @@ impl Situation<'_> {
         self.has_something_to_search() && self.is_blind() && !is_enough
     }
 
-    /// Something new, whatever the method: there is nothing to learn from.
+    /// A random new point for every method, because there are no results to learn from.
     pub(crate) fn search_without_default(&self) -> Option<Suggestion> {
         match random::draw(&self.context(false), &mut self.rng()) {
             Proposal::Run { point, reason } => {
@@ -300,7 +302,8 @@ impl Situation<'_> {
         }
     }
 
-    /// Settled on what never completed, nobody would ever know better.
+    /// Returns true if the default runs again although it never completed. If the study settled on
+    /// something that never completed, nobody would ever know better.
     pub(crate) fn tries_the_default_again(&self) -> bool {
         let has_ended = || self.view.exploring() == 0 && self.nothing_to_win().is_none();
         self.is_blind() && (self.has_something_to_search() || has_ended())
@@ -311,7 +314,7 @@ impl Situation<'_> {
         design.find(|(_, point)| self.context(false).is_untested(point))
     }
 
-    /// Whether the default is given up, and no run of anything has completed.
+    /// Returns true if the default is given up, and no run of any parametrization has completed.
     fn is_blind(&self) -> bool {
         self.facts.progress.baseline_given_up && self.view.nothing_completed()
     }
@@ -321,7 +324,7 @@ impl Situation<'_> {
     }
 }
 
-/// The design and the search.
+/// The suggestions of the design and the search.
 impl Situation<'_> {
     fn has_budget(&self) -> bool {
         self.facts.explored() < u64::from(self.facts.progress.budget)
@@ -331,17 +334,18 @@ impl Situation<'_> {
         self.has_budget() && self.nothing_to_win().is_none()
     }
 
-    /// Whether the design and the search go on, by what exploring may cost.
+    /// Returns true if the design and the search may continue, judged by the regret budget.
     fn is_open(&self) -> bool {
         self.has_something_to_search() && !self.is_blind() && !self.regret().is_spent()
     }
 
-    /// Whether only what should beat the default may be explored.
+    /// Returns true if only points that should beat the default may be explored.
     pub(crate) fn is_held(&self) -> bool {
         self.is_open() && self.regret().is_reached()
     }
 
-    /// What other studies promise. Who names a study to begin from means more than that.
+    /// The point that other studies promise, with the reason. None if a user named another study to
+    /// begin from, because that study's ranks come first.
     pub(crate) fn promised(&self) -> Option<&(Point, Reason)> {
         let promised = || {
             let context = self.context(false);
@@ -384,8 +388,8 @@ impl Situation<'_> {
         self.is_open() && self.next_of_design().is_none() && self.criterion_met().is_none()
     }
 
-    /// The method's proposal, or the best known while it waits for results. None where it has nothing
-    /// to propose that the regret budget allows.
+    /// The method's proposal, or the best known parametrization while it waits for results. None if
+    /// it has no proposal that the regret budget allows.
     pub(crate) fn proposal(&self) -> Option<Suggestion> {
         let held = self.is_held();
         match self.method().propose(&self.context(held), &mut self.rng()) {
@@ -410,7 +414,7 @@ impl Situation<'_> {
         *self.nothing_to_win.get_or_init(of)
     }
 
-    /// What ended the search before its budget was spent.
+    /// The criterion that ended the search before its budget was spent.
     fn stopped(&self) -> Option<Stopped> {
         if !self.has_budget() {
             return None;
@@ -454,9 +458,10 @@ impl Situation<'_> {
     }
 }
 
-/// The end of the search, and the settled study.
+/// The suggestions at the end of the search, and of the settled study.
 impl Situation<'_> {
-    /// A best that one run makes. Runs that never count must not ask for confirmation for ever.
+    /// A leader that rests on one run and has to be confirmed. The number of runs is bounded,
+    /// because runs that never count must not ask for confirmation for ever.
     pub(crate) fn unconfirmed(&self) -> Option<(Point, Known)> {
         let bound = 2 * u64::from(self.facts.progress.budget);
         if self.facts.progress.explored >= bound {
@@ -483,8 +488,8 @@ impl Situation<'_> {
         self.drawn(Phase::Settled)
     }
 
-    /// The recommended parametrization or a control run, by a draw: once settled, or in the search
-    /// for a proof.
+    /// The recommended parametrization or a control run, as drawn: once settled, or for a proof
+    /// during the search.
     pub(crate) fn drawn(&self, phase: Phase) -> Suggestion {
         let settings = self.settings();
         let chance = settings.controls.then(|| self.control_chance(phase));
@@ -560,7 +565,7 @@ impl<'a> Situation<'a> {
         self.history.tally.phase()
     }
 
-    /// Whether the method has something to propose, as far as the phase is concerned: even an
+    /// Returns true if the method has a proposal, as far as the phase depends on it: even an
     /// exhausted search waits for runs in flight.
     pub(crate) fn may_propose(&self) -> bool {
         let is_exhausted = || {
@@ -570,7 +575,7 @@ impl<'a> Situation<'a> {
         self.is_held() || self.view.exploring() > 0 || !is_exhausted()
     }
 
-    /// The points of the design that have not run.
+    /// The number of design points that have not run.
     pub(crate) fn design_left(&self) -> u64 {
         let context = self.context(false);
         let untested = |point: &&Point| context.is_untested(point);
@@ -585,7 +590,7 @@ impl<'a> Situation<'a> {
         self.epoch.method()
     }
 
-    /// What the epoch's runs show by themselves: what is recommended stands on these.
+    /// The view of the epoch's own runs without a prior: the recommendation rests on these alone.
     fn own(&self) -> &Modelled<'a> {
         if !self.epoch.has_prior() {
             return &self.view;

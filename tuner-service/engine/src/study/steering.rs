@@ -1,37 +1,39 @@
-//! What decides on a run before the search does: the request, orders, and what is known of the job.
+//! The steering of a run, which decides before the search does: the request, orders, and facts
+//! about the job.
 
 use io_autotune_model::space::Parametrization;
 use io_autotune_model::{Choice, IneffectiveParameter};
 use serde::{Deserialize, Serialize};
 
-/// What decides on a run before the search does. It is stored with the decision, so that it can be
-/// replayed.
+/// The steering of a run, which decides before the search does. It is stored with the decision, so
+/// that the decision can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steering {
-    /// How often Slurm restarted the job.
+    /// The number of times that Slurm restarted the job.
     pub restart_count: u32,
-    /// Other starts held the study until the deadline: nothing may be explored.
+    /// True if other starts held the study until the deadline: nothing may be explored.
     pub busy: bool,
-    /// The job asks to be observed, or its name says nothing of the program.
+    /// True if the job asks to be observed, or if its name says nothing about the program.
     pub observed: bool,
-    /// The study is pinned to this parametrization.
+    /// The parametrization to which the study is pinned.
     pub pin: Option<Parametrization>,
-    /// An admin or the owner declared its runs to be one application's.
+    /// True if an admin or the owner declared the study's runs to be one application's.
     pub accepts_mixed: bool,
     /// The job's time limit, if known.
     pub limit: Option<KnownLimit>,
-    /// Parameters without effect: they are held at their defaults.
+    /// Parameters without effect, which are frozen at their defaults.
     #[serde(default, alias = "unheeded")]
     pub ineffective: Vec<IneffectiveParameter>,
-    /// The catalogue cannot deliver the choice: it has left the epoch's space.
+    /// True if the catalogue cannot deliver the choice any more, because it has left the epoch's
+    /// space.
     pub undeliverable: bool,
-    /// An order: nothing is applied.
+    /// True if an order turns tuning off: nothing is applied.
     #[serde(default)]
     pub off: bool,
-    /// An order: nothing is explored.
+    /// True if an order freezes the study: nothing is explored.
     #[serde(default)]
     pub frozen: bool,
-    /// What decided on the accelerator, which the reason tells.
+    /// The choice of the accelerator, which the reason states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
 }
@@ -44,22 +46,22 @@ impl Steering {
         self.limit.map(|limit| limit.seconds as f64)
     }
 
-    /// Whether the job may not explore, whatever the search would do.
+    /// Returns true if the job may not explore, whatever the search would do.
     pub(crate) fn bars_exploring(&self) -> bool {
         self.restart_count > 0 || self.busy || self.frozen
     }
 }
 
-/// A job's time limit, and who told it.
+/// A job's time limit, with its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownLimit {
     /// The limit in seconds.
     pub seconds: u64,
-    /// Who told it.
+    /// The source.
     pub told_by: ToldBy,
 }
 
-/// Who told a job's time limit.
+/// The source of a job's time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToldBy {

@@ -1,6 +1,6 @@
-//! The stopping criteria of [`Stop`]. By [`nothing_to_win`] no parametrization can help; the others
-//! see the runs of non-default parametrizations in the order of their starts. Later runs may undo a
-//! criterion until the epoch has settled.
+//! The stopping criteria of [`Stop`]. If [`nothing_to_win`] holds, no parametrization can help. The
+//! other criteria look at the runs of non-default parametrizations in the order of their starts.
+//! Later runs may undo a criterion until the epoch has settled.
 
 pub(crate) mod elsewhere;
 pub(crate) mod settings;
@@ -43,13 +43,15 @@ pub(crate) fn met(view: &Modelled<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Opt
         .or_else(nothing_left)
 }
 
-/// Why no parametrization can make the runs faster, if so: then the default is for the best.
+/// The reason why no parametrization can make the runs faster, if there is one: the default is the
+/// best choice then.
 pub(crate) fn nothing_to_win(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     little_io(view, stop).or_else(|| unread(view, stop.unread_runs))
 }
 
-/// Whether nobody reads what carries parametrizations: each counted run of another than the default
-/// was given files alone, as were some of the default, which were empty; and in none was one read.
+/// Stops if nothing reads the files that carry parametrizations: each counted run of a non-default
+/// parametrization was given files alone, as were some runs of the default (empty ones), and in no
+/// run was one read.
 fn unread(view: &View<'_>, least: u32) -> Option<Stopped> {
     let (mut runs, mut given) = (0, 0);
     for (point, known) in view.iter() {
@@ -73,9 +75,10 @@ fn unread(view: &View<'_>, least: u32) -> Option<Stopped> {
     (is_enough && runs == given).then_some(Stopped::Unread { runs })
 }
 
-/// Whether I/O can only be a small part of the default's runs. A typical run's numbers are taken,
-/// and each at its worst: what storage moved and programs did not ask for (mmap) counts too, and
-/// every wait as a call, because opening and listing files are no calls that are counted.
+/// Stops if I/O can only be a small part of the default's runs. The numbers of a typical run are
+/// taken, each at its worst: bytes that storage moved although programs did not ask for them (mmap)
+/// count too, and every wait counts as a call, because opening and listing files are not counted as
+/// calls.
 fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     let LittleIo {
         share,
@@ -85,12 +88,13 @@ fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     let default = view.default_known();
     let moments = |measure: Measure| default.measures.get(measure.as_str());
     let measured = moments(Measure::Steps).map_or(0, |steps| steps.count);
-    // Somebody who names another objective than elapsed knows that it is a part.
+    // A user who names another objective than elapsed already accepts that I/O is a part of the
+    // run.
     if default.count() < MIN_RUNS || measured < default.count() || beside::is_beside(view) {
         return None;
     }
     let elapsed = default.mean()?;
-    // Runs in which it was zero are not in the mean, which is the larger for it.
+    // Runs in which the measure was zero are not in the mean, which is larger without them.
     let of = |measure| moments(measure).map_or(0.0, |known| known.mean.exponential());
     let read = of(Measure::AskedRead).max(of(Measure::StorageRead));
     let written = of(Measure::AskedWritten).max(of(Measure::StorageWritten));
@@ -106,7 +110,7 @@ fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     })
 }
 
-/// Whether the latest new parametrizations are hardly faster than the best before them.
+/// Stops if the latest new parametrizations are hardly faster than the best before them.
 fn improvement(
     view: &View<'_>,
     latest: &[(i64, &Point)],
@@ -155,7 +159,8 @@ mod tests {
     use crate::testing::{grid, history, tested};
     use io_autotune_model::space::Space;
 
-    /// A life of these runs after two of the default, 100 s, in a space of 11 levels.
+    /// The criterion met after these runs, which follow two of the default of 100 s, in a space of
+    /// 11 levels.
     fn after(runs: &[(u32, f64)], stop: Stop) -> Option<Stopped> {
         let space: Space = grid(&[11]);
         let mut known = vec![tested(&space, &[0], &[100.0, 100.0], 0)];
@@ -238,11 +243,12 @@ mod tests {
             matches!(met, Some(Stopped::NothingLeft { gain }) if gain < 0.01),
             "{met:?}"
         );
-        // Falling to where it was last measured.
+        // The times still fall up to the last point.
         assert_eq!(after(&[(1, 82.0), (2, 68.0), (3, 58.0)], stop), None);
     }
 
-    /// Two runs of the default, of which so many were measured, with these measures each.
+    /// The share of I/O found after two runs of the default, of which `measured` have these
+    /// measures.
     fn after_measured(measured: usize, elapsed: f64, measures: &[(Measure, f64)]) -> Option<f64> {
         let space: Space = grid(&[11]);
         let mut default = tested(&space, &[0], &[elapsed, elapsed], 0);
@@ -296,7 +302,7 @@ mod tests {
             "nor was any"
         );
 
-        // Each of what I/O can be is enough for a doubt.
+        // Each kind of I/O alone is enough for a doubt.
         for (measure, value) in [
             (Measure::AskedRead, 2e7),
             (Measure::StorageRead, 2e7),

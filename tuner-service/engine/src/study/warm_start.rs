@@ -1,5 +1,6 @@
-//! Warm start: an epoch inherits its parent's ranking or another study's, not their times, which
-//! belong to another machine, file system or input. The ranks seed the design.
+//! Warm start: an epoch inherits the ranking of its parent or of another study. It does not inherit
+//! their times, which belong to another machine, file system or input. The ranks come first in the
+//! design.
 
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::Tally;
@@ -8,8 +9,9 @@ use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 /// The maximum number of parametrizations that are inherited.
 pub const MOST_INHERITED: usize = 32;
 
-/// The next epoch's ranks: the recommended parametrization, then the others by the method's
-/// ranking, with the default. The default is first if tuned runs have lost: they are no longer faster.
+/// The ranks for the next epoch: the recommended parametrization, then the others by the method's
+/// ranking, with the default among them. The default is first if the tuned runs are no longer
+/// faster.
 pub(crate) fn ranks(
     view: &View<'_>,
     recommended: Option<Point>,
@@ -155,7 +157,7 @@ mod tests {
             .filter(|(role, _)| *role == Role::Design)
             .map(|(_, reason)| reason.as_str())
             .collect();
-        // The default and what does not fit are not run again.
+        // The default, and entries that do not fit the space, are not run again.
         assert_eq!(design.len(), 5, "{design:?}");
         assert!(design[0].starts_with("number 1 of the 2 that are run again"));
         assert!(design[1].starts_with("number 2 of the 2"));
@@ -200,7 +202,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// Whatever is inherited, every method's answer fits the space, and is the same each time.
+        /// With any inherited ranks, every method's answer fits the space, and is the same each
+        /// time.
         #[test]
         fn whatever_is_inherited_gets_a_fitting_answer(
             seed in any::<u64>(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::history::{History, Tally, Tested};
 use crate::space::{Parameter, Parametrization, Space};
 
-/// The same parametrization in the space `to`; none if there is none.
+/// The same parametrization in the space `to`; none if `to` does not have it.
 pub fn carried_parametrization(
     parametrization: &Parametrization,
     from: &Space,
@@ -29,9 +29,9 @@ pub fn carried_parametrization(
 
 /// The history of an epoch in the space `to` that follows one in `from`.
 ///
-/// A settled study stays settled if its choice stands: see [`stays_settled`]. A study that searches goes
-/// on where it is if `to` offers nothing new; otherwise it has a full budget again, with all known runs.
-/// Regret counts on.
+/// A settled study stays settled if its choice stands: see [`stays_settled`]. A study that searches
+/// continues where it is if `to` offers nothing new; otherwise it gets a full budget again, with
+/// all runs that are known. The regret so far still counts.
 pub fn carried(history: &History, from: &Space, to: &Space) -> History {
     let tested = history
         .tested
@@ -62,9 +62,10 @@ pub fn carried(history: &History, from: &Space, to: &Space) -> History {
     History { tested, tally }
 }
 
-/// Whether a study that has settled in the space `from` stays settled in `to`: one of them offers all that
-/// the other does, with the same defaults. What was chosen stands if it is still offered, and so does what is
-/// claimed of it. New values are explored when somebody resets the study.
+/// Returns true if a study that has settled in the space `from` stays settled in `to`: one of the
+/// two offers all that the other does, with the same defaults. The choice stands if it is still
+/// offered, and so does the gain claimed for it. New values are explored when somebody resets the
+/// study.
 #[must_use]
 pub fn stays_settled(from: &Space, to: &Space) -> bool {
     offers_nothing_new(from, to) || offers_nothing_new(to, from)

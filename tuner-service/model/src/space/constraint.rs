@@ -254,7 +254,7 @@ impl Check {
         }
     }
 
-    /// Whether it holds for these levels, if all its parameters exist.
+    /// Returns true if the check holds for these levels, provided that all its parameters exist.
     pub(super) fn holds(&self, levels: &[u32]) -> bool {
         match self {
             Check::Compare { left, op, right } => {

@@ -1,4 +1,4 @@
-//! What can be wrong with a space or with a parametrization.
+//! Errors in a space or in a parametrization.
 
 use super::Value;
 
@@ -15,9 +15,9 @@ pub enum SpaceError {
         "a space may have at most {max} parameters; {count} were given: leave out those that matter least"
     )]
     TooManyParameters {
-        /// How many were given.
+        /// The number that was given.
         count: usize,
-        /// How many are allowed.
+        /// The number that is allowed.
         max: usize,
     },
     /// A name outside `[A-Za-z0-9_.-]+`, or longer than 128 characters.
@@ -55,9 +55,9 @@ pub enum SpaceError {
     TooManyLevels {
         /// The parameter's name.
         name: String,
-        /// How many levels it has.
+        /// The number of its levels.
         levels: u128,
-        /// How many are allowed.
+        /// The number that is allowed.
         max: u32,
     },
     /// An ordered or categories parameter without values.
@@ -169,7 +169,7 @@ pub enum SpaceError {
     ConditionValue {
         /// The parameter's name.
         name: String,
-        /// What is wrong with the value.
+        /// The problem with the value.
         problem: Box<SpaceError>,
     },
     /// A constraint that is neither of the two forms.
@@ -182,7 +182,7 @@ pub enum SpaceError {
     BadConstraint {
         /// The constraint, in words.
         constraint: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: Box<SpaceError>,
     },
     /// An order comparison of values that have no order.
@@ -190,7 +190,7 @@ pub enum SpaceError {
     NoOrder {
         /// The name on the left.
         name: String,
-        /// What it is compared with.
+        /// The value or parameter on the right.
         right: Value,
     },
     /// The right side of a comparison is unknown.
@@ -229,7 +229,7 @@ pub enum SpaceError {
 }
 
 impl SpaceError {
-    /// The parameter at fault, if it is one.
+    /// The parameter at fault, if the error names one.
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Self::BadName { name }
@@ -250,7 +250,7 @@ impl SpaceError {
         }
     }
 
-    /// The constraint at fault, in words, if it is one.
+    /// The constraint at fault, in words, if the error names one.
     pub fn constraint(&self) -> Option<&str> {
         match self {
             Self::BadConstraint { constraint, .. } | Self::Forbidden { constraint, .. } => {

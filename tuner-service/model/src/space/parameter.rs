@@ -39,20 +39,20 @@ pub enum Domain {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawParameter")]
 pub struct Parameter {
-    /// Unique in its space; letters, digits, `_`, `.` and `-`.
+    /// The name, unique in its space: letters, digits, `_`, `.` and `-`.
     pub name: String,
-    /// Its values.
+    /// The values.
     #[serde(flatten)]
     pub domain: Domain,
-    /// The accelerator's own default, which a run has without the tuner. One of the values.
+    /// The accelerator's own default, which a run without the tuner has. It is one of the values.
     pub default: Value,
-    /// When it exists; none: always.
+    /// The condition under which it exists; none: always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
     /// The unit of the values for people, for example `bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// What it does, for people.
+    /// The effect of the parameter, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -83,7 +83,8 @@ impl Parameter {
         }
     }
 
-    /// The value at a level (0: the smallest, or the first listed); none beyond the last.
+    /// The value at a level (level 0 is the smallest, or the first listed); none beyond the last
+    /// level.
     pub fn value_at(&self, level: usize) -> Option<Value> {
         if level as u128 >= self.level_count() {
             return None;
@@ -126,7 +127,8 @@ impl Parameter {
         }
     }
 
-    /// Whether neighbouring levels behave alike: integers and ordered lists, not categories.
+    /// Returns true if neighbouring levels behave alike: for integers and ordered lists, not for
+    /// categories.
     pub fn is_ordered(&self) -> bool {
         !matches!(self.domain, Domain::Categories { .. })
     }

@@ -7,19 +7,21 @@ use rand_chacha::ChaCha8Rng;
 use super::rules::Existing;
 use super::{Point, Space};
 
-/// Levels examined per requested point before a space counts as too large to list. Without
-/// constraints at most one level of each of 20 parameters, and one more, are needed per point.
+/// The number of levels examined per requested point before a space counts as too large to list.
+/// Without constraints at most one level of each of 20 parameters, and one more, are needed per
+/// point.
 const STEPS_PER_POINT: usize = 64;
-/// Draws from the whole grid before a point is built parameter by parameter.
+/// The number of draws from the whole grid before a point is built parameter by parameter.
 const DRAWS: u32 = 64;
-/// Attempts to build a point.
+/// The number of attempts to build a point.
 const BEGUN: u32 = 32;
-/// Levels tried per parameter before an attempt is given up; all levels if there are no more.
+/// The number of levels tried per parameter before an attempt is given up; all levels if there are
+/// no more.
 const LEVELS_TRIED: u32 = 64;
 
 impl Space {
-    /// All admitted points, in order. None if there are more than `most`, or if constraints hide
-    /// them for too many steps. Time and memory are proportional to `most`.
+    /// All admitted points, in order. None if there are more than `most`, or if constraints exclude
+    /// so many points that listing them takes too long. Time and memory are proportional to `most`.
     pub fn points(&self, most: usize) -> Option<Vec<Point>> {
         let mut walk = Walk {
             space: self,
@@ -31,9 +33,10 @@ impl Space {
         walk.descend(Existing::NONE).then_some(walk.found)
     }
 
-    /// A random admitted point; always ends. Uniform by rejection if constraints leave enough of
-    /// the grid; otherwise built parameter by parameter, and at last by changing the default as far
-    /// as constraints allow. Without constraints it draws once per parameter.
+    /// A random admitted point. The method always ends. The point is drawn uniformly by rejection
+    /// if constraints leave enough of the grid; otherwise it is built parameter by parameter, and
+    /// as a last resort by changing the default as far as constraints allow. Without constraints it
+    /// draws once per parameter.
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
         let mut last = self.default.clone();
         for _ in 0..DRAWS {
@@ -76,8 +79,9 @@ impl Space {
         Some(point)
     }
 
-    /// `to`, a canonical point, if it is admitted. Otherwise `from`, an admitted point, with as
-    /// many levels of `to`, taken one by one in random order, as each result stays admitted.
+    /// Returns `to`, a canonical point, if it is admitted. Otherwise returns `from`, an admitted
+    /// point, with as many levels of `to` as constraints allow. The levels are taken one by one in
+    /// random order, and each result must be admitted.
     pub fn approach(&self, from: &Point, to: &Point, rng: &mut ChaCha8Rng) -> Point {
         if self.admits(to) {
             return to.clone();
@@ -85,7 +89,7 @@ impl Space {
         let mut places: Vec<usize> = (0..self.parameters.len()).collect();
         places.shuffle(rng);
         let mut reached = from.clone();
-        // Twice: a parameter may exist only after another's level has been taken.
+        // Two rounds, because a parameter may exist only after another's level has been taken.
         for place in places.iter().chain(&places) {
             let mut nearer = reached.clone();
             nearer.0[*place] = to.0[*place];
@@ -108,7 +112,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Finds all points that begin with the levels so far; false at the limit.
+    /// Finds all points that begin with the levels so far. Returns false at the limit.
     fn descend(&mut self, existing: Existing) -> bool {
         let place = self.levels.len();
         let Some(count) = self.space.levels.get(place) else {

@@ -4,7 +4,7 @@ use super::condition::Gate;
 use super::constraint::{Check, Constraint};
 use super::{MAX_PARAMETERS, Parameter, SpaceError};
 
-/// Which parameters exist at a point: one bit per place.
+/// The parameters that exist at a point: one bit per place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Existing(u32);
 
@@ -13,7 +13,7 @@ const _: () = assert!(MAX_PARAMETERS <= u32::BITS as usize);
 impl Existing {
     pub(super) const NONE: Existing = Existing(0);
 
-    /// Whether the parameter at this place exists.
+    /// Returns true if the parameter at this place exists.
     pub fn contains(self, place: usize) -> bool {
         self.0 >> place & 1 == 1
     }
@@ -27,7 +27,8 @@ impl Existing {
 pub(super) struct Rules {
     /// The condition of each parameter.
     gates: Vec<Option<Gate>>,
-    /// The constraints, by the last parameter that they name: then they can be checked.
+    /// The constraints, listed by the last parameter that they name: at that parameter they can be
+    /// checked.
     checks: Vec<Vec<Check>>,
 }
 
@@ -63,7 +64,7 @@ impl Rules {
         !self.has_conditions() && self.checks.iter().all(Vec::is_empty)
     }
 
-    /// Whether the parameter at this place exists, by the levels before it.
+    /// Returns true if the parameter at this place exists, by the levels before it.
     pub(super) fn exists(&self, place: usize, levels: &[u32], earlier: Existing) -> bool {
         self.gates[place].as_ref().is_none_or(|gate| {
             earlier.contains(gate.parameter)
@@ -83,7 +84,7 @@ impl Rules {
         existing
     }
 
-    /// Whether the constraints hold whose last parameter is at this place.
+    /// Returns true if all constraints hold whose last parameter is at this place.
     pub(super) fn hold_at(&self, place: usize, levels: &[u32], existing: Existing) -> bool {
         self.checks[place].iter().all(|check| {
             let all_exist = || {

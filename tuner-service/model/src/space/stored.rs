@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Constraint, Parameter, Space};
 
-/// The form with constraints. Without any it is the plain list: epochs are told apart by it.
+/// The form with constraints. A space without any is stored as the plain list, because epochs are
+/// told apart by the stored text.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Constrained<P, C> {

@@ -285,7 +285,8 @@ proptest! {
     }
 }
 
-/// Whether every level exists and all constraints hold, read off the parametrization alone.
+/// Returns true if every level exists and all constraints hold, judged by the parametrization
+/// alone.
 fn is_sound(space: &Space, point: &Point) -> bool {
     space.validate(&space.parametrization(point)) == Ok(point.clone())
 }
@@ -310,7 +311,7 @@ fn what_does_not_exist_is_absent() {
     );
     let point = space.validate(&deep).unwrap();
     assert_eq!(space.parametrization(&point), deep);
-    // Whatever the levels of what does not exist are, it is one point.
+    // The levels of parameters that do not exist make no difference: this is one point.
     let off = space.canonical(Point(vec![3, 1, 0, 2, 3]));
     assert_eq!(off, space.default_point());
     for (json, words) in [
@@ -357,10 +358,10 @@ fn what_does_not_exist_is_absent() {
 fn what_exists_at_one_point_only_is_far() {
     let space = storage();
     let distance = |a: [u32; 5], b: [u32; 5]| space.distance(&Point(a.into()), &Point(b.into()));
-    // Another cache, and the buffer that comes with it.
+    // The two points differ in the cache, and in the buffer that exists at one of them only.
     let expected = (2.0_f64 / 5.0).sqrt();
     assert!((distance([3, 1, 0, 1, 0], [3, 1, 1, 1, 0]) - expected).abs() < 1e-15);
-    // In both a buffer, half of its range apart; in one a flush.
+    // Both points have a buffer, half of its range apart; a flush exists at one of them only.
     let expected = (1.25_f64 / 5.0).sqrt();
     assert!((distance([3, 1, 1, 1, 0], [3, 1, 1, 2, 0]) - expected).abs() < 1e-15);
     assert_eq!(distance([3, 1, 0, 1, 0], [3, 1, 0, 1, 0]), 0.0);

@@ -7,7 +7,8 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// A value of a parameter, a plain number or string in JSON and TOML. Numbers compare and hash by
-/// worth (`Integer(2)` equals `Real(2.0)`): a database may return `2` for `2.0`. Texts sort last.
+/// their numeric value (`Integer(2)` equals `Real(2.0)`), because a database may return `2` for
+/// `2.0`. Texts sort last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(

@@ -1,5 +1,5 @@
-//! What the agent saw and did: a file of at most 120 entries, whatever the job's length. Where there
-//! would be more, each entry comes to stand for twice as many periods.
+//! The journal of an agent: a file of at most 120 entries, however long the job runs. When there
+//! would be more, each entry stands for twice as many periods.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,13 +11,13 @@ use crate::files::read_own;
 
 use super::Order;
 
-/// Its name in the job's directory.
+/// The file's name in the job's directory.
 pub(crate) const FILE: &str = "online.journal";
 
 pub(super) struct Journal {
     file: File,
     record: OnlineRecord,
-    /// How many periods an entry stands for.
+    /// The number of periods that an entry stands for.
     span: u64,
 }
 
@@ -52,7 +52,7 @@ impl Journal {
         self.write();
     }
 
-    /// A job goes on without its journal.
+    /// Writes the file. An error is ignored, because a job continues without its journal.
     fn write(&self) {
         let mut text = Vec::new();
         let OnlineRecord {
@@ -94,7 +94,7 @@ fn halved(entries: Vec<OnlineEntry>) -> Vec<OnlineEntry> {
     halved
 }
 
-/// Adds a later one.
+/// Merges a later entry into an earlier one.
 fn merge(last: &mut OnlineEntry, later: OnlineEntry) {
     let periods = last.periods + later.periods;
     let mean = |one: u64, other: u64| {
@@ -115,7 +115,8 @@ fn merge(last: &mut OnlineEntry, later: OnlineEntry) {
     };
 }
 
-/// What an agent has left, as far as it is whole: it may have been killed while it wrote.
+/// The record in the journal that an agent has left, as far as it is complete: the agent may have
+/// been killed while writing.
 pub(crate) fn read(path: &Path) -> Option<OnlineRecord> {
     parse(&read_own(path).ok()?)
 }
@@ -226,7 +227,7 @@ mod tests {
             parse(&text[..text.len() - 20]).unwrap().entries,
             whole.entries[..29]
         );
-        // What stands behind a shorter text that was not cut yet.
+        // The end of a longer text, which had not been truncated yet.
         let torn = format!("{text}{}", text.lines().nth(2).unwrap());
         assert_eq!(parse(&torn), Some(whole));
         assert_eq!(parse(""), None);

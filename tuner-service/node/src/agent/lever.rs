@@ -1,4 +1,4 @@
-//! A lever's files, opened once.
+//! The files of a lever, opened once.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
@@ -9,24 +9,24 @@ use io_autotune_online::Lever;
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-/// A number's text.
+/// The most bytes of a number's text.
 const TEXT_MOST: usize = 64;
 
-/// A lever's bounds, and the files that have its value.
+/// The bounds of a lever, and the files that have its value.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LeverFiles {
     pub(crate) name: String,
     pub(crate) least: u64,
     pub(crate) most: u64,
-    /// The value in all files as the job begins.
+    /// The value in all files when the job begins.
     pub(crate) began: u64,
     pub(crate) files: Vec<PathBuf>,
-    /// Files that the kernel changes along, and that are to keep this value.
+    /// Files whose value the kernel changes along with the lever, and that are to keep this value.
     pub(crate) kept: Vec<(PathBuf, String)>,
 }
 
 impl LeverFiles {
-    /// The value at the start is within them, whatever is allowed.
+    /// The bounds of the lever. They include the value at the start, whatever range is allowed.
     pub(crate) fn bounds(&self) -> Lever {
         Lever {
             least: self.least.min(self.began),
@@ -44,15 +44,16 @@ pub(super) struct Opened {
 /// A file with a number.
 struct Setting {
     file: File,
-    /// Those of a FUSE connection cannot be read twice (fs/fuse/control.c, `nonseekable_open`): what
-    /// the kernel took is believed, and who else moves them is seen by the hook after the job.
+    /// True if the file can be read again. The files of a FUSE connection cannot
+    /// (fs/fuse/control.c, `nonseekable_open`): for them the value that the kernel accepted is
+    /// believed, and the hook after the job sees if another process moved them.
     is_seekable: bool,
 }
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Moved {
     Taken,
-    /// It is where it was, and should stay within these bounds.
+    /// The lever has its old value, and should stay within these bounds.
     Refused(Lever),
 }
 
@@ -77,13 +78,13 @@ impl Opened {
         self.files.iter().all(|file| file.is_at(value))
     }
 
-    /// Moves it in all files, or in none.
+    /// Moves the lever in all files, or in none.
     pub(super) fn moves(&mut self, from: u64, to: u64) -> Moved {
         if self.write(to) {
             return Moved::Taken;
         }
         self.write(from);
-        // Half the way may be taken.
+        // The device may accept half the distance.
         let Lever { least, most } = self.bounds;
         self.bounds = if to > from {
             let most = most.min((to / 2).max(from));
@@ -97,7 +98,7 @@ impl Opened {
 
     fn write(&self, value: u64) -> bool {
         let text = value.to_string();
-        // Each is written, whatever becomes of the others.
+        // Each file is written, even if another fails.
         let written: Vec<bool> = self
             .files
             .iter()
@@ -121,7 +122,8 @@ impl Setting {
         Ok(Self { file, is_seekable })
     }
 
-    /// The kernel takes a text at once and ignores the length; other files have nothing after it.
+    /// Writes a value. The kernel takes a text at once and ignores the length; in other files
+    /// nothing may be left after the text.
     fn write(&self, text: &str) -> io::Result<()> {
         let line = format!("{text}\n");
         if !self.is_seekable {
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn what_is_refused_by_one_is_taken_back_in_all_and_half_the_way_is_left() {
         let (root, files) = place();
-        // A device that takes nothing: what is read there never changes.
+        // A device that accepts nothing: its file never changes.
         let mut lever = Opened::open(&files).unwrap();
         lever.files[1].file = File::open(root.path().join("b")).unwrap();
         assert_eq!(
@@ -220,7 +222,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_twice_is_believed() {
         let (root, mut files) = place();
-        // A pipe is read and written by one opening, and never from a place.
+        // A pipe is read and written through one opening, and never at an offset.
         let pipe = root.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         files.files = vec![pipe];

@@ -1,4 +1,4 @@
-//! What an I/O path did, from the kernel's counters: files that are opened once and read every
+//! Statistics of an I/O path by the kernel's counters, in files that are opened once and read every
 //! period.
 
 use std::fs::File;
@@ -10,9 +10,10 @@ use io_autotune_online::Observation;
 use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
-/// More than any of these files has.
+/// The most bytes of a file: more than any of them has.
 const TEXT_MOST: usize = 64 * 1024;
-/// What a sector is in statistics, whatever the device has (Documentation/block/stat.rst).
+/// The bytes of a sector in statistics, whatever the device's own is
+/// (Documentation/block/stat.rst).
 const SECTOR: f64 = 512.0;
 const KIB: f64 = 1024.0;
 
@@ -23,7 +24,7 @@ pub(crate) struct Source {
     pub(crate) format: Format,
 }
 
-/// How to read it.
+/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Format {
@@ -31,22 +32,22 @@ pub(crate) enum Format {
     BlockStat,
     /// /proc/vmstat: pages that became dirty.
     Vmstat,
-    /// /proc/meminfo: what waits in the page cache.
+    /// /proc/meminfo: data waiting in the page cache.
     Meminfo,
-    /// Lustre's osc.*.stats: what went to a target and came from it.
+    /// Lustre's osc.*.stats: data sent to a target and received from it.
     Osc,
     /// osc.*.cur_dirty_bytes.
     OscDirty,
-    /// llite.*.stats: what programs gave and took.
+    /// llite.*.stats: data that programs wrote and read.
     Llite,
-    /// /sys/kernel/debug/bdi/DEVICE/stats: what is written back.
+    /// /sys/kernel/debug/bdi/DEVICE/stats: data written back.
     Bdi,
-    /// Lines of a name and a number: `moved_bytes`, and, if it has them, `requests`, `cached_bytes`,
-    /// `dirty_bytes`.
+    /// Lines of a name and a number: `moved_bytes` and, if the file has them, `requests`,
+    /// `cached_bytes`, `dirty_bytes`.
     Named,
 }
 
-/// Sums since the path was made; but `dirty` is of now.
+/// Sums since the path was made, except that `dirty` is the present value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Counters {
     moved: f64,
@@ -78,7 +79,7 @@ impl Sources {
         })
     }
 
-    /// `None` if any statistic is missing.
+    /// Reads all statistics. `None` if any is missing.
     pub(super) fn read(&mut self) -> Option<Counters> {
         let mut counters = Counters::default();
         for (file, format) in &self.files {
@@ -89,7 +90,7 @@ impl Sources {
     }
 }
 
-/// The kernel gives a long text in parts.
+/// Reads a whole text, because the kernel gives a long text in parts.
 fn whole<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
     let mut length = 0;
     loop {
@@ -105,8 +106,8 @@ fn whole<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
 }
 
 impl Counters {
-    /// What happened in so many seconds. After a reset, which shows as less than before, nothing is
-    /// known: then a number is negative, and no policy acts on it.
+    /// The activity since `before`, which was read that many seconds ago. After a reset the
+    /// counters are lower than before: then a number is negative, and no policy acts on it.
     pub(super) fn since(&self, before: &Self, seconds: f64) -> Observation {
         Observation {
             dirty: self.dirty,
@@ -117,14 +118,15 @@ impl Counters {
     }
 }
 
-/// What programs gave and took, in bytes, of a text of llite.*.stats; `None` if it is none.
+/// The bytes that programs wrote and read, from the text of llite.*.stats; `None` if it has another
+/// form.
 pub(crate) fn given_and_taken(llite: &str) -> Option<f64> {
     let mut counters = Counters::default();
     add(Format::Llite, llite, 0.0, &mut counters)?;
     Some(counters.cached)
 }
 
-/// Adds what a text says; `None` if it does not say what it should.
+/// Adds the numbers of a text; `None` if it lacks one that it should have.
 fn add(format: Format, text: &str, page: f64, counters: &mut Counters) -> Option<()> {
     match format {
         Format::BlockStat => {
@@ -140,7 +142,7 @@ fn add(format: Format, text: &str, page: f64, counters: &mut Counters) -> Option
         Format::Meminfo => {
             counters.dirty += (named(text, "Dirty:")? + named(text, "Writeback:")?) * KIB;
         }
-        // Before its first request a kind has no line, but the time is always there.
+        // A kind of request has no line before its first one, but the time is always there.
         Format::Osc => {
             named(text, "snapshot_time")?;
             counters.moved += summed(text, "read_bytes") + summed(text, "write_bytes");
@@ -172,12 +174,13 @@ fn add(format: Format, text: &str, page: f64, counters: &mut Counters) -> Option
     Some(())
 }
 
-/// The number after a name, at a line's beginning.
+/// The number after a name at the beginning of a line.
 fn named(text: &str, name: &str) -> Option<f64> {
     words(text, name)?.next()?.parse().ok()
 }
 
-/// Lustre's `NAME COUNT samples [bytes] MIN MAX SUM`, and SUM's squares from 2.14 on.
+/// The sum in Lustre's line `NAME COUNT samples [bytes] MIN MAX SUM`, which has the sum of squares
+/// in addition from 2.14 on.
 fn summed(text: &str, name: &str) -> f64 {
     let sum = words(text, name).and_then(|mut words| words.nth(5)?.parse().ok());
     sum.unwrap_or(0.0)
@@ -226,7 +229,8 @@ mod tests {
         assert_eq!(read(Format::Meminfo, "Dirty: 12 kB\n"), None);
     }
 
-    /// As 2.12, 2.15 and 2.16 write them: the times at the top, and squares at the end, are newer.
+    /// The lines as 2.12, 2.15 and 2.16 write them: the times at the top, and the squares at the
+    /// end, are newer.
     const TIMES: [&str; 2] = [
         "snapshot_time             1599000000.123456789 secs.nsecs\n",
         "snapshot_time             1700000000.123456789 secs.nsecs\n\
@@ -259,7 +263,7 @@ mod tests {
             );
             let cached = 145_121_869.0 + 468_230_469.0;
             assert_eq!(read(Format::Llite, &llite).unwrap().cached, cached);
-            // Nothing was read or written yet.
+            // Nothing has been read or written yet.
             assert_eq!(read(Format::Osc, times), Some(Counters::default()));
         }
         assert_eq!(read(Format::Osc, ""), None);

@@ -1,5 +1,5 @@
-//! The job as slurmctld knows it before its prologs. squeue's columns can be chosen, so that none
-//! holds a user's text; `scontrol show job` prints names and comments.
+//! The job as slurmctld knows it before its prologs. squeue's columns can be chosen so that none
+//! contains a user's text; `scontrol show job` prints names and comments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,14 +27,14 @@ pub(crate) enum JobError {
     UnlikeNodes,
 }
 
-/// A job, and the first of its array's jobs, if it is of one.
+/// A job, with the first job of its array if it belongs to one.
 #[derive(Debug, PartialEq)]
 pub(super) struct Listed {
     pub(super) job: Job,
     pub(super) array: Option<u32>,
 }
 
-/// `None`: a later component of a heterogeneous job.
+/// Asks squeue about a job. `None`: it is a later component of a heterogeneous job.
 pub(super) fn ask(squeue: &Path, job_id: u32, limit: Duration) -> Result<Option<Listed>, JobError> {
     let number = job_id.to_string();
     let arguments = [
@@ -90,7 +90,7 @@ fn read(listed: &str, job_id: u32) -> Result<Option<Listed>, JobError> {
         return Err(unknown());
     };
     let number = |text: &str| text.parse::<u32>().map_err(|_| unknown());
-    // Others than these numbers mean that there is none.
+    // Anything but these numbers means that there is none.
     if leader
         .parse::<u32>()
         .is_ok_and(|leader| leader != 0 && leader != job_id)
@@ -104,7 +104,7 @@ fn read(listed: &str, job_id: u32) -> Result<Option<Listed>, JobError> {
     if cpus % nodes != 0 {
         return Err(JobError::UnlikeNodes);
     }
-    // As slurmd tells the prolog.
+    // In the form in which slurmd tells the prolog.
     let cpus_per_node = match nodes {
         1 => cpus.to_string(),
         _ => format!("{}(x{nodes})", cpus / nodes),
@@ -117,7 +117,7 @@ fn read(listed: &str, job_id: u32) -> Result<Option<Listed>, JobError> {
         uid: number(uid)?,
         gid: number(gid)?,
         user: None,
-        // The first one to speak for the job.
+        // The node that would be the first to ask for the job.
         node: first_host(node_list).ok_or_else(unknown)?,
         nodes,
         partition: partition.to_owned(),

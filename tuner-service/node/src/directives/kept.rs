@@ -1,6 +1,6 @@
-//! What slurmctld keeps of a batch job in its directory, by the path of a script that it gave its
-//! burst buffer's functions: `hash.H/job.N/script`, H being N's last digit, and `environment`
-//! beside it.
+//! The files that slurmctld keeps of a batch job in its directory, by the path of a script that it
+//! passes to its burst buffer's functions: `hash.H/job.N/script`, H being N's last digit, and
+//! `environment` beside it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use io_autotune_protocol::Request;
 
 use super::DirectivesError;
 
-/// The request's variable, which sbatch leaves in the job's environment.
+/// The variable of the request, which sbatch leaves in the job's environment.
 const REQUEST: &[u8] = b"SLURM_SPANK_IO_AUTOTUNE=";
 
-/// Larger scripts and environments are left alone: sbatch takes none larger by default.
+/// The largest script and environment that are read, in bytes: sbatch accepts none larger by
+/// default.
 pub(super) const MOST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The files of one job.
@@ -28,10 +29,11 @@ impl Kept {
         }
     }
 
-    /// Those of an array's own job, which all its tasks have; none where slurmctld keeps none.
+    /// The files of an array's own job, which all its tasks share; none if slurmctld keeps none.
     ///
-    /// Slurm itself reads a task's files there. Until 24.05 it also links the script to where it
-    /// tells its burst buffer's functions that a task's is; from 24.11 on nothing is there.
+    /// Slurm itself reads a task's files there. Until 24.05 it also links the script at the path
+    /// that it passes to its burst buffer's functions for a task; from 24.11 on there is nothing at
+    /// that path.
     pub(super) fn of_array(&self, array: u32) -> Option<Self> {
         let state = self.script.parent()?.parent()?.parent()?;
         let script = state.join(format!("hash.{}/job.{array}/script", array % 10));
@@ -46,13 +48,14 @@ impl Kept {
         self.script.with_file_name("environment")
     }
 
-    /// Whether the job's environment is here: salloc's jobs have none, and tasks their array's.
+    /// Returns true if the job's environment is here: salloc's jobs have none, and tasks use their
+    /// array's.
     pub(super) fn has_environment(&self) -> bool {
         self.environment().exists()
     }
 
-    /// The request of `--io-autotune` in the job's environment, a number and NAME=VALUE with NUL
-    /// behind each.
+    /// The request of `--io-autotune` in the job's environment. The file has a number, and
+    /// NAME=VALUE with a NUL after each.
     pub(super) fn request(&self) -> Result<Option<Request>, DirectivesError> {
         if !self.has_environment() {
             return Ok(None);
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn a_task_has_the_files_of_its_array() {
         let state = tempfile::tempdir().unwrap();
-        // Slurm names this path, and has made neither the file nor its directory.
+        // Slurm names this path, but has made neither the file nor its directory.
         let task = Kept::by_script(&state.path().join("hash.7/job.17/script"));
         assert_eq!(task.of_array(23), None, "an array that is gone");
         let array = kept(state.path(), 23);

@@ -1,18 +1,18 @@
 //! The directives of a script, as Slurm's burst buffer plugins find them: lines that begin with `#`
-//! and the site's word, before the first line that is no comment.
+//! and the site's word, before the first line that is not a comment.
 
-/// More than any script has: what is beyond is not completed.
+/// The most lines that are read, more than any script has; lines beyond are not completed.
 const MOST_LINES: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Each without its end, and whether it is to be completed.
+    /// The lines, each without its end, with true if it is to be completed.
     lines: Vec<(String, bool)>,
 }
 
 impl Lines {
-    /// The directives with `word`; those whose first word is `command`, if that is given, are the
-    /// ones to complete.
+    /// The directives with `word`. If `command` is given, only those whose first word it is are to
+    /// be completed.
     pub(super) fn of(script: &[u8], word: &str, command: Option<&str>) -> Self {
         let text = String::from_utf8_lossy(script);
         let lines = text
@@ -32,7 +32,7 @@ impl Lines {
         Self { lines }
     }
 
-    /// Whether the user has written this name in any of them.
+    /// Returns true if the user has written this name in any of the lines.
     pub(super) fn name(&self, name: &str) -> bool {
         self.lines.iter().any(|(line, _)| {
             let mut words = line.split_ascii_whitespace();
@@ -43,7 +43,7 @@ impl Lines {
         })
     }
 
-    /// All of them, with these words behind those that are to be completed.
+    /// All lines, with these words appended to those that are to be completed.
     pub(super) fn completed(&self, added: &[String]) -> Vec<String> {
         let completed = |(line, is_wanted): &(String, bool)| {
             if *is_wanted && !added.is_empty() {
@@ -56,7 +56,7 @@ impl Lines {
     }
 }
 
-/// A line that goes on in the next one, or that hides something, is left alone.
+/// Returns false for a line that continues in the next one or hides something, which is left alone.
 fn is_plain(text: &str) -> bool {
     !text.trim_end().ends_with('\\') && !text.chars().any(|c| c.is_control() && c != '\t')
 }
@@ -122,8 +122,8 @@ mod tests {
         }
     }
 
-    /// Users write scripts, and SlurmUser reads them: each line stays one, and what they wrote
-    /// stays in front.
+    /// Users write scripts, and SlurmUser reads them: each line stays a single line, and the user's
+    /// text stays in front.
     ///
     /// Attack (parsers): Directives of a job's script.
     /// Outcome: Each stays one line, and what its user wrote stays in front; 256 at most are read.

@@ -1,4 +1,4 @@
-//! The site's commands, which start something for a job and stop it again.
+//! The site's commands, which start a service for a job and stop it again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,24 +16,24 @@ use crate::job::name_on_node;
 use crate::output::say;
 use crate::{cgroup, limited, within};
 
-/// How long killed processes have to die.
+/// The time that killed processes have to die.
 const DYING: Duration = Duration::from_millis(200);
 
-/// A command for one job. All that is needed to stop it is saved before it starts.
+/// A command for one job. Everything needed to stop it is saved before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Running {
     pub(crate) name: String,
     start: Vec<String>,
     stop: Vec<String>,
-    /// Uid and gid; `None` for root.
+    /// The uid and gid to run as; `None` for root.
     owner: Option<(u32, u32)>,
     environment: BTreeMap<String, String>,
     provides: Vec<String>,
     start_ms: u64,
     stop_ms: u64,
-    /// Of a command that runs as the user: a directory, and a control group with the memory that
-    /// its processes may have, in bytes. Root takes both away whatever the command does.
+    /// For a command that runs as the user: a directory, and a control group with the memory limit
+    /// of its processes, in bytes. Root removes both whatever the command does.
     place: Option<Place>,
     group: Option<PathBuf>,
     #[serde(default)]
@@ -64,8 +64,8 @@ impl Running {
             environment.insert(name.to_owned(), value);
         }
         let owner = (site.run_as == RunAs::User).then_some((job.uid, job.gid));
-        // A name that no other launch has on this host: what an earlier one has left is not in
-        // the way.
+        // A name that no other launch has on this host, so that nothing of an earlier one is in the
+        // way.
         let place = owner.is_some().then(|| {
             let base = place::base(site.directory.as_deref(), spool);
             let job = name_on_node(&job.cluster, &job.node, job.job_id);
@@ -99,12 +99,12 @@ impl Running {
         })
     }
 
-    /// What its stop is called, if not by its job alone.
+    /// The name of its stop, if that is not the job's name alone.
     pub(super) fn unique_name(&self) -> Option<&str> {
         self.place.as_ref().map(Place::name)
     }
 
-    /// Starts it, within `most`; returns the job's variables that it provides.
+    /// Starts the command, within `most`. Returns the job's variables that it provides.
     pub(crate) fn start(&self, most: Duration) -> io::Result<BTreeMap<String, String>> {
         if let Some(place) = &self.place {
             place.make(self.owner).map_err(io::Error::other)?;
@@ -131,8 +131,8 @@ impl Running {
         }
     }
 
-    /// Stops it, unless it `runs` no more, and takes away what it has left of processes and files,
-    /// for which `removal` is the time. Each is tried whatever becomes of the others.
+    /// Stops the command, unless `runs` is false, and removes the processes and files that it has
+    /// left, for which `removal` is the time. Each step is tried even if others fail.
     pub(super) fn end(&self, runs: bool, removal: Duration) -> io::Result<()> {
         let mut problems = Vec::new();
         let mut tried = |ended: io::Result<()>| {

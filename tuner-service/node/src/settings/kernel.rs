@@ -1,4 +1,5 @@
-//! Where settings live: below /proc/sys, in a block device's queue, or in Lustre.
+//! The places of settings: below /proc/sys, in a block device's queue, in Lustre or FUSE, or in a
+//! file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,19 +14,19 @@ use crate::config::Settings;
 use crate::files::{DirectoryError, check_owned, read_limited};
 use crate::limited;
 
-/// lctl is quick: it asks only this node's kernel.
+/// The time limit of lctl, which is quick because it only asks this node's kernel.
 const LCTL_LIMIT: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub(crate) enum Target {
-    /// Below /proc/sys, with dots for slashes.
+    /// A setting below /proc/sys, with dots for slashes.
     Sysctl { name: String },
-    /// In the queue of a block device.
+    /// A setting in the queue of a block device.
     Block { device: String, name: String },
-    /// By its full name.
+    /// A parameter of Lustre, by its full name.
     Lctl { name: String },
-    /// Of a FUSE file system, by its device number: in its connection, or its read-ahead.
+    /// A setting of a FUSE file system, by its device number: in its connection, or its read-ahead.
     Fuse { device: String, name: String },
     /// A file that node.toml names.
     File { name: String },
@@ -71,8 +72,8 @@ impl Kernel {
         }
     }
 
-    /// All block devices' queues or FUSE file systems in node.toml, or the Lustre parameters that match
-    /// the pattern.
+    /// The targets of a setting: the queues of all block devices or all FUSE file systems in
+    /// node.toml, or the Lustre parameters that match the pattern.
     pub(crate) fn targets(&self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>> {
         if !kind.takes_name(name) {
             return Err(refused(name, "is no name of a setting"));
@@ -135,7 +136,7 @@ impl Kernel {
 
     pub(crate) fn write(&self, target: &Target, value: &str) -> io::Result<()> {
         match self.path(target)? {
-            // The kernel ignores the truncation; the tests' tree needs it.
+            // The kernel ignores the truncation; the tree of the tests needs it.
             Some(path) => OpenOptions::new()
                 .write(true)
                 .truncate(true)
@@ -166,7 +167,7 @@ impl Kernel {
                 (root, vec!["queue", name.as_str()])
             }
             Target::Fuse { device, name } if name == "read_ahead_kb" => {
-                // A link of the kernel's, as /sys/block's are.
+                // A link of the kernel's, like those in /sys/block.
                 let root = fs::canonicalize(self.sys.join("class/bdi").join(plain(device)?))?;
                 let devices = fs::canonicalize(&self.sys)?.join("devices");
                 if !root.starts_with(&devices) {
@@ -202,8 +203,8 @@ impl Kernel {
         plain_file(root, &components).map(Some)
     }
 
-    /// A target's file, to be opened once and for all. Lustre's parameters are files too, of which lctl
-    /// knows several places (`lctl-get_param(8)`).
+    /// The file of a target, to be opened once. Lustre's parameters are files too, in one of
+    /// several places, which lctl knows (`lctl-get_param(8)`).
     pub(crate) fn file(&self, target: &Target) -> io::Result<PathBuf> {
         if let Some(path) = self.path(target)? {
             return Ok(path);
@@ -215,7 +216,7 @@ impl Kernel {
         self.lustre_file(&parts).ok_or_else(missing)
     }
 
-    /// A file of Lustre's client, wherever this version has it.
+    /// A file of Lustre's client, in the place where the installed version has it.
     pub(crate) fn lustre_file(&self, parts: &[&str]) -> Option<PathBuf> {
         let mut places = self.lustre_places().into_iter();
         places.find_map(|place| plain_file(place, parts).ok())
@@ -242,7 +243,7 @@ impl Kernel {
         ]
     }
 
-    /// The kernel's statistics of what a lever's device does.
+    /// The path of a kernel's statistics file of a lever's device.
     pub(crate) fn below_sys(&self, path: &str) -> PathBuf {
         self.sys.join(path)
     }
@@ -251,15 +252,15 @@ impl Kernel {
         self.proc.join(path)
     }
 
-    /// The device numbers of the FUSE file systems that node.toml names, from the list of mounts: to
-    /// look at the file system itself may wait for its daemon.
+    /// The device numbers of the FUSE file systems that node.toml names, from the list of mounts:
+    /// looking at the file system itself might wait for its daemon.
     fn fuse_devices(&self) -> io::Result<Vec<String>> {
         let text = read_limited(&self.proc.join("self/mountinfo"))?;
         Ok(fuse_devices(&text, &self.fuse_mounts))
     }
 
-    /// What lctl does with a parameter. `NotFound` only if the kernel has no such parameter: how lctl
-    /// ends does not tell that from its own failures.
+    /// Runs lctl on a parameter. The error is `NotFound` only if the kernel has no such parameter,
+    /// which lctl's exit code does not tell from its own failures.
     fn lctl_of(&self, target: &Target, arguments: &[&str]) -> io::Result<String> {
         self.lctl(arguments).map_err(|error| {
             if error.kind() == io::ErrorKind::InvalidInput && self.is_gone(target) {
@@ -270,18 +271,19 @@ impl Kernel {
         })
     }
 
-    /// Whether no version of Lustre's client has a file of this parameter here.
+    /// Returns true if there is no file of this parameter in any place of any version of Lustre's
+    /// client.
     fn is_gone(&self, target: &Target) -> bool {
         let label = target.label();
-        // A device's name may have dots, and a parameter may lie deeper than in a device's directory, as
-        // ldlm.namespaces.NAME.lru_max_age does.
+        // A device's name may contain dots, and a parameter may be deeper than in a device's
+        // directory, like ldlm.namespaces.NAME.lru_max_age.
         let of_device = parts_of_device(&label).map(|parts| parts.to_vec());
         let deeper: Vec<&str> = label.split('.').collect();
         let mut places = of_device.into_iter().chain([deeper]);
         places.all(|parts| self.lustre_file(&parts).is_none())
     }
 
-    /// What lctl prints. `InvalidInput`: it has come to an end by itself, and has not done it.
+    /// The output of lctl. The error is `InvalidInput` if it has ended by itself without success.
     fn lctl(&self, arguments: &[&str]) -> io::Result<String> {
         let mut command = Command::new(&self.lctl);
         let ended = limited::run(command.args(arguments), [], LCTL_LIMIT)
@@ -298,7 +300,8 @@ impl Kernel {
     }
 }
 
-/// Of mounts above one another the last one counts (proc_pid_mountinfo(5)).
+/// The device numbers of the FUSE file systems at these mount points. If several mounts cover each
+/// other, the last one counts (proc_pid_mountinfo(5)).
 fn fuse_devices(mountinfo: &str, points: &[PathBuf]) -> Vec<String> {
     let of = |point: &PathBuf| {
         let mut found = mountinfo.lines().filter_map(|line| {
@@ -314,8 +317,8 @@ fn fuse_devices(mountinfo: &str, points: &[PathBuf]) -> Vec<String> {
     points.iter().filter_map(of).collect()
 }
 
-/// Subsystem, device and name of a device's parameter: `osc.lfs-OST0000-osc-ffff9a.max_dirty_mb`. A
-/// device's name may have dots.
+/// The subsystem, device and name of a device's parameter:
+/// `osc.lfs-OST0000-osc-ffff9a.max_dirty_mb`. A device's name may contain dots.
 fn parts_of_device(label: &str) -> Option<[&str; 3]> {
     let (subsystem, rest) = label.split_once('.')?;
     let (device, name) = rest.rsplit_once('.')?;
@@ -343,7 +346,8 @@ fn is_component(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '!'))
 }
 
-/// Without patterns: `osc.lfs-OST0000-osc-ffff9a.max_rpcs_in_flight`.
+/// Returns true for a parameter's name without patterns:
+/// `osc.lfs-OST0000-osc-ffff9a.max_rpcs_in_flight`.
 fn is_lustre_name(name: &str) -> bool {
     name.len() <= 256
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -572,7 +576,8 @@ mod tests {
         kernel.write(&targets[1], "64").unwrap();
         assert_eq!(kernel.read(&targets[0]).unwrap(), "2000");
         assert_eq!(kernel.read(&targets[1]).unwrap(), "64");
-        // lctl's own failure is no word of the kernel's; a parameter that neither has is gone.
+        // lctl's own failure does not come from the kernel; a parameter that neither lctl nor the
+        // kernel has is gone.
         let left = root.path().join("sys/fs/lustre/osc/l-OST0001-osc-ff");
         fs::create_dir_all(&left).unwrap();
         fs::write(left.join("max_dirty_mb"), "64\n").unwrap();
@@ -586,7 +591,7 @@ mod tests {
             ..kernel.clone()
         };
         assert_ne!(kind(&without_lctl), io::ErrorKind::NotFound);
-        // Where an agent finds the same: in sysfs, or where 2.10 still had it.
+        // An agent finds the same file: in sysfs, or where 2.10 still had it.
         assert!(kernel.file(&targets[0]).is_err());
         let older = root.path().join("proc/fs/lustre/osc/l-OST0000-osc-ff");
         fs::create_dir_all(&older).unwrap();

@@ -1,7 +1,7 @@
-//! Tuning inside the job, as hooks see it: which levers there are, the agent's start, its end.
+//! Tuning inside the job, as hooks see it: the levers, the agent's start, and its end.
 //!
-//! An agent is known by its process id and the time of its start, which are on disk before it moves
-//! anything.
+//! An agent is identified by its process id and the time of its start, which are on disk before it
+//! moves anything.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -28,14 +28,15 @@ use crate::files::check_owned;
 use crate::job::name_on_node;
 use crate::output::say;
 
-/// How long it has to come up, of the prolog's time: it takes about a millisecond.
+/// The part of the prolog's time that an agent has to become ready, which takes about a
+/// millisecond.
 const COMING: Duration = Duration::from_millis(300);
-/// How long a turn may take that is let end, and how long a killed process has to die.
+/// The time in which a last turn may end, and in which a killed process has to die.
 const TURN: Duration = Duration::from_millis(100);
 const DYING: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// What the job's parametrization asks for, before anything is looked up.
+/// The tuning that the job's parametrization asks for, before any file is looked up.
 #[derive(Clone, Debug)]
 pub(super) struct Wish {
     pub(super) policy: OnlinePolicy,
@@ -43,7 +44,7 @@ pub(super) struct Wish {
     pub(super) period_ms: u64,
     pub(super) statistics: Option<PathBuf>,
     pub(super) journal: PathBuf,
-    /// Its control group's name.
+    /// The name of the agent's control group.
     pub(super) name: String,
 }
 
@@ -52,12 +53,13 @@ pub(super) struct Wish {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
     pid: u32,
-    /// In clock ticks since boot: no other process of this id has it (`starttime` in proc_pid_stat(5)).
+    /// The start in clock ticks since boot: no other process with this id has the same (`starttime`
+    /// in proc_pid_stat(5)).
     started: u64,
     group: Option<PathBuf>,
 }
 
-/// One that waits to be let go. It ends if this is dropped.
+/// An agent that waits to be released. It ends if this is dropped.
 pub(super) struct Waiting {
     input: ChildStdin,
     child: Child,
@@ -88,7 +90,7 @@ impl Wish {
         })
     }
 
-    /// Everything that the agent is told. `levers`: their targets, in the order of the wish.
+    /// The order for the agent. `levers` are their targets, in the order of the wish.
     pub(super) fn order(
         &self,
         kernel: &Kernel,
@@ -129,7 +131,7 @@ impl Wish {
     }
 }
 
-/// The files that tell what the levers' path does.
+/// The files with statistics of the levers' path.
 fn sources(kernel: &Kernel, targets: &[&Target], own: Option<&Path>) -> io::Result<Vec<Source>> {
     let mut found: Vec<Source> = Vec::new();
     let mut add = |path: PathBuf, format| {
@@ -209,19 +211,19 @@ pub(super) fn engage(order: &Order) -> io::Result<(Agent, Waiting)> {
     };
     let agent = Agent {
         pid: child.id(),
-        // It is this process's child: its id is nobody else's.
+        // It is this process's child, so no other process has its id.
         started: started(child.id()).ok_or(io::ErrorKind::NotFound)?,
         group: order.group.clone(),
     };
     let mut line = serde_json::to_vec(order)?;
     line.push(b'\n');
-    // One that could not start does not read it.
+    // An agent that could not start does not read it.
     input.write_all(&line)?;
     Ok((agent, Waiting { input, child }))
 }
 
 impl Waiting {
-    /// Lets it go, once it is ready.
+    /// Releases the agent, once it is ready.
     pub(super) fn release(mut self, most: Duration) -> io::Result<()> {
         let Some(output) = self.child.stdout.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -246,7 +248,7 @@ impl Waiting {
 }
 
 impl Agent {
-    /// Ends it; false if it had ended before.
+    /// Ends the agent. Returns false if it had ended before.
     pub(crate) fn end(&self) -> io::Result<bool> {
         let lives = self.lives();
         if lives {
@@ -284,8 +286,8 @@ impl Agent {
         true
     }
 
-    /// What is signalled is what is known by its start: the process is held while that is looked at.
-    /// Before Linux 5.3 there is no such hold.
+    /// Signals the process only if it is the agent by its start. It is held by a pidfd while that
+    /// is checked; before Linux 5.3 there is no such hold.
     fn signal(&self, signal: Signal) -> io::Result<()> {
         let Ok(pid) = i32::try_from(self.pid) else {
             return Ok(());
@@ -310,10 +312,11 @@ impl Agent {
     }
 }
 
-/// When a process started; `None` if there is none, or its parent has not yet heard of its end.
+/// The start of a process; `None` if there is none, or if its parent has not yet waited for its
+/// end.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is its name, in which anything may stand.
+    // The second field is its name, which may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
@@ -321,8 +324,8 @@ fn started(pid: u32) -> Option<u64> {
     (!matches!(state, "Z" | "X" | "x")).then_some(started)
 }
 
-/// Ends a job's agent, if it has one, before anybody looks at what it has set; true if it had ended
-/// of its own accord.
+/// Ends a job's agent, if it has one, before its last values are read. Returns true if it had ended
+/// by itself.
 pub(super) fn end(agent: Option<&Agent>) -> bool {
     match agent.map(Agent::end) {
         None | Some(Ok(true)) => false,
@@ -334,7 +337,7 @@ pub(super) fn end(agent: Option<&Agent>) -> bool {
     }
 }
 
-/// A process that is an agent's.
+/// The agent for a process.
 #[cfg(test)]
 pub(super) fn process(pid: u32) -> Agent {
     Agent {
@@ -344,7 +347,7 @@ pub(super) fn process(pid: u32) -> Agent {
     }
 }
 
-/// An agent of which nothing is left.
+/// An agent whose process is gone.
 #[cfg(test)]
 pub(super) fn nobody() -> Agent {
     Agent {
@@ -415,7 +418,7 @@ mod tests {
         found.iter().map(|one| (name(one), one.format)).collect()
     }
 
-    /// Where 2.12 has statistics, and 2.15 and 2.16.
+    /// The places of statistics in 2.12, and in 2.15 and 2.16.
     #[test]
     fn lustre_s_statistics_are_those_of_the_levers_file_system() {
         for (stats, llite) in [

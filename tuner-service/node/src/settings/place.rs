@@ -1,5 +1,6 @@
 //! A command's directory for one job: the user's, below one of root's in which only root makes and
-//! removes. What is left in it is moved into a directory that no user can enter, and removed there.
+//! removes. Everything left in it is moved into a directory that no user can enter, and removed
+//! there.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -17,9 +18,9 @@ use crate::files::{
 };
 use crate::limited;
 
-/// Where what is to be removed waits; mode 0700.
+/// The directory in which files wait for their removal; mode 0700.
 const OVER: &str = ".over";
-/// At boot no job waits.
+/// The time limit at boot, when no job waits.
 pub(super) const AT_BOOT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +30,10 @@ pub(crate) struct Place {
     name: String,
 }
 
-/// Where commands' directories are: in one that node.toml names, or in the spool.
+/// The directory of commands' directories: the one that node.toml names, or the spool.
 pub(crate) fn base(directory: Option<&Path>, spool: &Path) -> PathBuf {
     match directory {
-        // A directory of our own there: at boot all that is in it is removed.
+        // A directory of the helper's own there, because at boot everything in it is removed.
         Some(directory) => directory.join("io-autotune"),
         None => spool.join("commands"),
     }
@@ -55,12 +56,12 @@ impl Place {
         self.base.join(OVER).join(&self.name)
     }
 
-    /// Makes it, with `owner` as its user and group.
+    /// Makes the directory, with `owner` as its user and group.
     pub(crate) fn make(&self, owner: Option<(u32, u32)>) -> Result<(), DirectoryError> {
         let path = self.path();
         let made = || {
             if let Some(above) = self.base.parent() {
-                // A sticky directory is not enough: another could come first.
+                // A sticky directory is not enough, because another user could come first.
                 check_directory(above)?;
             }
             ensure_top_directory(&self.base)?;
@@ -75,7 +76,8 @@ impl Place {
         Ok(())
     }
 
-    /// Removes it, whatever is mounted and left in it, within `limit`; it can be called again.
+    /// Removes the directory, whatever is mounted and left in it, within `limit`. It can be called
+    /// again.
     pub(crate) fn remove(&self, limit: Duration) -> io::Result<()> {
         let (path, over) = (self.path(), self.over());
         unmount_below(&path)?;
@@ -87,14 +89,14 @@ impl Place {
             unmount_below(&over)?;
             remove_tree(&over, limit)?;
         }
-        // Both stay while they hold something.
+        // Both stay while they contain something.
         let _ = fs::remove_dir(self.base.join(OVER));
         let _ = fs::remove_dir(&self.base);
         Ok(())
     }
 }
 
-/// Removes all jobs' directories; only while no job runs.
+/// Removes all jobs' directories. Only to be called while no job runs.
 pub(crate) fn forget_all(base: &Path) -> io::Result<()> {
     if fs::symlink_metadata(base).is_err() {
         return Ok(());
@@ -121,8 +123,8 @@ fn make_over(base: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes away all that is mounted at and below a directory. A user's file system in user space
-/// is never asked for anything: its connection is cut.
+/// Unmounts everything at and below a directory. A user's file system in user space is never asked
+/// for anything: its connection is cut.
 fn unmount_below(directory: &Path) -> io::Result<()> {
     let mut points = Vec::new();
     for line in mounts()? {
@@ -134,12 +136,13 @@ fn unmount_below(directory: &Path) -> io::Result<()> {
             }
         }
     }
-    // A mount comes after what it is mounted in, and is taken away with it: the way to it would
-    // lead through a file system of the user's.
+    // A mount comes after the one that contains it, and is detached with it: a path to it would
+    // lead through a user's file system.
     for point in points {
         match unmount(directory, &point) {
             Ok(()) => {}
-            // The user, or the program in user space, was quicker; or it went along.
+            // The user, or the program in user space, was quicker; or it was detached with another
+            // mount.
             Err(error) if is_gone(&error) => {}
             Err(error) => return Err(error),
         }
@@ -153,8 +156,8 @@ fn is_gone(error: &io::Error) -> bool {
         .contains(&error.raw_os_error())
 }
 
-/// Takes away what is mounted at a point in a user's directory, of which that user can meanwhile
-/// put a link in the place of any part: no link is followed, so that nothing else is unmounted.
+/// Unmounts a point in a user's directory. That user can meanwhile put a link in the place of any
+/// part of the path, so no link is followed, and nothing else is unmounted.
 fn unmount(directory: &Path, point: &Path) -> io::Result<()> {
     let within = point.strip_prefix(directory).map_err(io::Error::other)?;
     let flags = MntFlags::MNT_FORCE | MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW;
@@ -169,7 +172,8 @@ fn unmount(directory: &Path, point: &Path) -> io::Result<()> {
     Ok(umount2(&way_to(&found).join(name), flags)?)
 }
 
-/// A path of mountinfo, in which blanks, tabs, line ends and backslashes are octal numbers.
+/// A path of mountinfo, in which blanks, tabs, line ends and backslashes are written as octal
+/// numbers.
 fn unescaped(bytes: &[u8]) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt;
     let (mut path, mut place) = (Vec::with_capacity(bytes.len()), 0);
@@ -191,7 +195,7 @@ fn unescaped(bytes: &[u8]) -> std::ffi::OsString {
     std::ffi::OsString::from_vec(path)
 }
 
-/// By rm(1), which goes into directories however deep, and leaves mounts alone.
+/// Removes a tree with rm(1), which enters directories however deep, and leaves mounts alone.
 fn remove_tree(path: &Path, limit: Duration) -> io::Result<()> {
     let mut rm = Command::new("/bin/rm");
     rm.args(["-rf", "--one-file-system", "--"]).arg(path);
@@ -213,8 +217,8 @@ mod tests {
 
     use super::*;
 
-    /// For what is to be removed: beside other tests a thousand directories in each other took rm(1)
-    /// 18 s, of which it had a processor for a quarter of a second.
+    /// The time limit for removals in tests: beside other tests rm(1) took 18 s for a thousand
+    /// nested directories, and had a processor for a quarter of a second of it.
     const LONG: Duration = Duration::from_mins(10);
 
     fn root() -> tempfile::TempDir {
@@ -296,7 +300,7 @@ mod tests {
         assert_eq!(unescaped(b"/a\\9"), "/a\\9");
     }
 
-    /// A file system mounted at a path, by root.
+    /// Mounts a file system at a path, as root.
     fn mounted(point: &Path) {
         fs::create_dir_all(point).unwrap();
         let none = nix::mount::MsFlags::empty();
@@ -322,7 +326,7 @@ mod tests {
         let (own, other) = (theirs.join("x").join("data"), sites.join("data"));
         mounted(&own);
         mounted(&other);
-        // As a user can do it after the mounts were listed.
+        // As a user can do after the mounts were listed.
         fs::rename(theirs.join("x"), theirs.join("y")).unwrap();
         std::os::unix::fs::symlink(&sites, theirs.join("x")).unwrap();
         assert!(is_gone(&unmount(&theirs, &own).unwrap_err()));

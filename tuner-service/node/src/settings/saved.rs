@@ -1,6 +1,6 @@
 //! The settings' old values, on disk from before the first change until all are restored, in
-//! `SPOOL/saved/CLUSTER/NODE/JOBID.json`, root's alone. An empty directory is removed, so that one
-//! look tells the plugin whether there is anything to restore.
+//! `SPOOL/saved/CLUSTER/NODE/JOBID.json`, which is root's alone. An empty directory is removed, so
+//! that the plugin can see at once whether there is anything to restore.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -20,38 +20,39 @@ use crate::files::{
 };
 use crate::job::name_on_node;
 
-/// Why settings are left to others for now.
+/// The reason why settings cannot be changed at present.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LockError {
     #[error("another helper is changing settings or putting them back")]
     Busy,
-    /// Nobody can have this lock.
+    /// The lock cannot be taken by anybody.
     #[error("settings cannot be kept from other helpers: {0}")]
     Cannot(DirectoryError),
 }
 
-/// How long a hook waits for another helper that changes settings or puts them back.
+/// The time that a hook waits for another helper that changes settings or puts them back.
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// In the spool.
+/// The lock's file in the spool.
 const LOCK: &str = ".lock";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
-    /// /proc/sys/kernel/random/boot_id: settings do not survive a boot.
+    /// The id of the boot, from /proc/sys/kernel/random/boot_id: settings do not survive a boot.
     pub(crate) boot_id: String,
     pub(crate) values: Vec<Value>,
     pub(crate) command: Option<Running>,
-    /// What moves settings while the job runs.
+    /// The agent that moves settings while the job runs.
     pub(crate) agent: Option<Agent>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Value {
-    /// Where to write the value; of a pair whose other member the kernel zeroes, the one in force.
+    /// The target to write the value to; for a pair whose other member the kernel zeroes, the one
+    /// in force.
     pub(crate) target: Target,
     pub(crate) value: String,
 }
@@ -81,14 +82,15 @@ impl SavedDirectory {
         (&self.cluster, &self.node)
     }
 
-    /// What a job's stop is called.
+    /// The name of a job's stop.
     pub(crate) fn name_of(&self, job_id: u32) -> String {
         name_on_node(&self.cluster, &self.node, job_id)
     }
 
-    /// Keeps other helpers of this host from changing settings and what is saved of them, until the
-    /// answer is dropped. Of two at once one would put back what the other is just changing, and remove
-    /// the only word of how it was. Errs if another one takes longer.
+    /// Keeps other helpers of this host from changing settings and their saved values until the
+    /// result is dropped. Of two helpers at the same time, one would put back what the other is
+    /// changing, and remove the only record of the old value. Returns an error if another helper
+    /// takes longer.
     pub(crate) fn lock(&self) -> Result<File, LockError> {
         let end = Instant::now() + LOCK_PATIENCE;
         let file = self.lock_file().map_err(LockError::Cannot)?;
@@ -104,8 +106,9 @@ impl SavedDirectory {
         }
     }
 
-    /// Whoever can open a file or a directory for reading can lock it. So it is neither the spool itself,
-    /// which a site may let users read, nor a file that is not root's alone.
+    /// The lock's file. Anybody who can open a file or a directory for reading can lock it, so it
+    /// is neither the spool itself, which a site may let users read, nor a file that is not root's
+    /// alone.
     fn lock_file(&self) -> Result<File, DirectoryError> {
         check_directory(&self.spool)?;
         let path = self.spool.join(LOCK);
@@ -151,7 +154,8 @@ impl SavedDirectory {
         self.path().join(format!("{job_id}.json"))
     }
 
-    /// Root acts on the files' content, so each directory above must be trusted.
+    /// The jobs with saved values. Root acts on the content of these files, so each directory above
+    /// must be trusted.
     pub(crate) fn jobs(&self) -> Result<Vec<u32>, DirectoryError> {
         let saved = self.spool.join("saved");
         let cluster = saved.join(&self.cluster);
@@ -164,7 +168,7 @@ impl SavedDirectory {
         Ok(jobs)
     }
 
-    /// Writes atomically and durably: a crash leaves all values or none.
+    /// Writes atomically and durably: after a crash all values are there, or none.
     pub(crate) fn write(&self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError> {
         let path = self.file(job_id);
         let text = serde_json::to_vec(saved).map_err(|source| DirectoryError::Json {
@@ -206,13 +210,14 @@ impl SavedDirectory {
         }
     }
 
-    /// Whether there is a directory of saved values, or of what a killed helper has left of them.
+    /// Returns true if there is a directory of saved values, or of what a killed helper has left of
+    /// them.
     pub(crate) fn is_there(&self) -> bool {
         self.path().exists()
     }
 
-    /// Removes drafts and the node's directory if no job has saved values; errors are ignored. For who
-    /// holds the [lock](Self::lock).
+    /// Removes drafts, and the node's directory if no job has saved values; errors are ignored. The
+    /// caller must hold the [lock](Self::lock).
     pub(crate) fn tidy(&self) {
         if !self.jobs().is_ok_and(|jobs| jobs.is_empty()) {
             return;
@@ -229,7 +234,8 @@ impl SavedDirectory {
     }
 }
 
-/// The names in the last directory; empty if one is missing. All must be root's alone to write.
+/// The names in the last directory; empty if one is missing. Each of the directories must be
+/// writable by root alone.
 fn trusted_names(directories: &[&Path]) -> Result<Vec<String>, DirectoryError> {
     let mut names = Vec::new();
     let Some(last) = directories.last() else {
@@ -260,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands in a file of saved values is what was written, or is refused by its line.
+    /// The values read from a file are those that were written, or the file is refused by its line.
     ///
     /// Attack (parsers): A file of saved settings.
     /// Outcome: What is read is what was written, or it is refused by its line.
@@ -342,7 +348,7 @@ mod tests {
         assert!(matches!(other.lock(), Err(LockError::Busy)));
         drop(locked);
 
-        // One that others could have opened is none.
+        // A lock's file that others could have opened is not used.
         fs::set_permissions(names[0].path(), Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(saved.lock(), Err(LockError::Cannot(_))));
     }

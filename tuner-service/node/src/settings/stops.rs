@@ -1,6 +1,7 @@
 //! Commands that are still to be stopped, one file each, `SPOOL/stops/CLUSTER.NODE.JOBID.PID.json`.
-//! They are apart from the saved values: a stop runs as the job's user, who can make it fail, and
-//! holds up nobody's settings. The epilog tries once, then the timer, a bounded number of times.
+//! They are apart from the saved values, because a stop runs as the job's user, who can make it
+//! fail, and must not hold up anybody's settings. The epilog tries once, then the timer, a bounded
+//! number of times.
 
 use std::fs;
 use std::io;
@@ -14,19 +15,20 @@ use crate::deadline::Deadline;
 use crate::files::{DirectoryError, at, check_directory, ensure_directory, read_own, replace};
 use crate::output::say;
 
-/// With the timer's minute, a third of an hour.
+/// The most tries: a third of an hour, one a minute by the timer.
 const TRIES: u32 = 20;
-/// A younger one may still be a hook's.
+/// The age below which a stop may still be a hook's.
 const AGE: Duration = Duration::from_secs(10);
-/// What is given up, for an admin; in the spool, and named by `io-autotune doctor`.
+/// The directory in the spool with stops that were given up, for an admin; `io-autotune doctor`
+/// names it.
 const UNSTOPPED: &str = "unstopped";
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stop {
-    /// No process survives a boot; directories do.
+    /// The id of the boot: no process survives a boot, but directories do.
     pub(super) boot_id: String,
-    /// Those that were begun.
+    /// The number of tries that were begun.
     pub(super) tries: u32,
     pub(super) command: Running,
 }
@@ -51,7 +53,7 @@ impl Stops {
         self.directory().join(format!("{name}.json"))
     }
 
-    /// Writes down what is to be stopped, before it is tried for the first time.
+    /// Records a stop before it is tried for the first time.
     pub(super) fn add(&self, name: &str, stop: &Stop) -> Result<(), DirectoryError> {
         let path = self.file(name);
         let write = || {
@@ -87,7 +89,7 @@ impl Stops {
         Ok(waiting)
     }
 
-    /// Tries to stop it; afterwards it is forgotten, waits for the next try, or is given up.
+    /// Tries a stop. Afterwards it is deleted, waits for the next try, or is given up.
     pub(super) fn attempt(&self, name: &str, stop: &Stop, boot_id: &str, removal: Duration) {
         let path = &self.file(name);
         let name = &stop.command.name;
@@ -97,7 +99,7 @@ impl Stops {
                     say(&format!("{}: cannot be removed: {error}", path.display()));
                 }
                 _ => {
-                    // It stays while another waits.
+                    // The directory stays while another stop waits.
                     let _ = fs::remove_dir(self.directory());
                 }
             },
@@ -111,7 +113,7 @@ impl Stops {
         }
     }
 
-    /// Gives up a stop by whose program another launch of the job would be stopped.
+    /// Gives up a stop whose program would stop another launch of the job.
     pub(super) fn supersede(&self, name: &str) {
         let path = self.file(name);
         if fs::symlink_metadata(&path).is_ok() {
@@ -133,7 +135,7 @@ impl Stops {
         }
     }
 
-    /// The timer's tries: of those that no hook has to do with any more; without a time, of all.
+    /// The timer's tries, of stops that no hook handles any more; without a time, of all.
     pub(super) fn retry(&self, boot_id: &str, deadline: Deadline, now: Option<SystemTime>) {
         let waiting = self.waiting().unwrap_or_else(|error| {
             say(&error.to_string());
@@ -149,7 +151,8 @@ impl Stops {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             match self.read(&path) {
                 Ok(mut stop) => {
-                    // Before it is tried: what kills this process is not tried for ever either.
+                    // Counted before the try, so that a stop that kills this process is not tried
+                    // for ever either.
                     stop.tries += 1;
                     match self.write(&path, &stop) {
                         Ok(()) => self.attempt(&name, &stop, boot_id, deadline.left()),

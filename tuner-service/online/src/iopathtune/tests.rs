@@ -26,7 +26,7 @@ fn flows(bandwidth: f64) -> Option<Observation> {
     Some(seen(1.0, bandwidth, bandwidth))
 }
 
-/// What is set after each period, and why, of a path that shows this.
+/// The values set after each period, and the reasons, for a path with these observations.
 fn trace(directions: Directions, start: [u64; 2], shown: &[Option<Observation>]) -> Vec<String> {
     let mut policy = IoPathTune::new(PATH.to_vec(), directions);
     let mut set = start.to_vec();
@@ -59,7 +59,7 @@ fn iopathtune_levers_alternate_and_what_improves_is_repeated() {
 
 #[test]
 fn iopathtune_otherwise_the_opposite_of_the_last_action() {
-    // The requests' number should not have risen.
+    // The number of requests should not have risen.
     let shown = [10.0, 20.0, 15.0, 25.0, 30.0].map(flows);
     assert_eq!(
         trace(Directions::Shared, [256, 8], &shown),
@@ -102,7 +102,7 @@ fn iopathtune_contention_blames_and_reverts_the_last_action() {
         [
             "512 8 First",
             "256 8 Contention",
-            // What was taken back is not taken back again.
+            // A move that was taken back is not taken back again.
             "256 4 First",
             "128 4 Faster"
         ]

@@ -29,7 +29,7 @@ fn period(bandwidth: f64) -> Observation {
     }
 }
 
-/// What is set in each of these periods.
+/// The values in force in each of these periods.
 fn walk(policy: &mut Settling, set: &mut Vec<u64>, periods: &[[u64; 2]]) -> Vec<Vec<u64>> {
     let steps = periods.iter().map(|optimum| {
         let was = set.clone();
@@ -65,7 +65,7 @@ fn where_the_default_is_best_nothing_worse_is_set_twice() {
     let (mut policy, mut set) = new();
     let set_in = walk(&mut policy, &mut set, &[DEFAULT; 30]);
     let worse: Vec<&Vec<u64>> = set_in.iter().filter(|one| **one != DEFAULT).collect();
-    // Each once: two steps up and one, and one down; beyond what is worse nothing is looked at.
+    // Each once: two steps up and one, and one down; nothing beyond a worse setting is tried.
     assert_eq!(worse.len(), 6, "{set_in:?}");
     let twice = set_in
         .windows(2)
@@ -82,7 +82,7 @@ fn another_work_is_learnt_and_a_known_one_recalled() {
     let set_in = walk(&mut policy, &mut set, &[other; 40]);
     assert_eq!(set, other);
     assert_eq!(set_in[2], DEFAULT, "two periods told: {set_in:?}");
-    // It was never seen at the other's best, but at the default.
+    // The work was never seen at the other's best setting, but at the default.
     let back = walk(&mut policy, &mut set, &[one; 4]);
     assert_eq!(back[2..], [DEFAULT, one], "{back:?}");
     assert_eq!(walk(&mut policy, &mut set, &[one; 10]), vec![one; 10]);
@@ -113,7 +113,7 @@ fn where_nothing_matters_each_neighbour_is_seen_once_and_then_ever_more_rarely()
 
 #[test]
 fn a_work_that_only_looks_like_the_one_at_rest_is_noticed() {
-    // The first lever does nothing; the second up to 8, and in the other work without end.
+    // The first lever has no effect; the second has one up to 8, and in the other work without end.
     let capped = |set: &[u64]| 1e8 * set[1].min(8) as f64;
     let open = |set: &[u64]| 1e8 * set[1] as f64;
     let (mut policy, mut set) = new();

@@ -1,11 +1,12 @@
-//! Answers are read apart from root: whatever sends them, until their signature is verified they
-//! are a stranger's.
+//! Reads answers in a process apart from root: until its signature is verified, an answer may be
+//! anybody's.
 //!
-//! Root connects, signs, and writes the request. A process of the same program reads the answer
-//! from the connection: as nobody, with a filter of system calls by which it can read the
-//! connection, write its result and end, and nothing else. Root takes one structure from it: a line
-//! `STATUS LENGTH SIGNATURE` (`-` without one), then so many bytes of body; or why there is none,
-//! after `!` if nobody there speaks HTTP to its end, after `?` if it is no answer to be taken.
+//! Root connects, signs, and writes the request. Another process of the same program reads the
+//! answer from the connection. It runs as nobody, with a filter of system calls that only lets it
+//! read the connection, write its result and end. Root takes one structure from it: a line `STATUS
+//! LENGTH SIGNATURE` (`-` without a signature), followed by that many bytes of body. If there is no
+//! answer, the line has the reason instead: after `!` if the peer does not speak HTTP to its end,
+//! after `?` if the answer is not acceptable.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -23,18 +24,18 @@ use crate::confined::confine;
 use crate::shown::shown;
 use crate::signature::ANSWER_HEADER;
 
-/// Starts this program so that it calls [`read_answer`].
+/// A function that builds the command by which this program starts itself to call [`read_answer`].
 pub(super) type Reader = fn() -> Command;
 
-/// Status line and headers; the signature is the longest of them.
+/// The most bytes of status line and headers, of which the signature is the longest.
 const HEAD_LIMIT: usize = 32 * 1024;
 const HEADERS: usize = 32;
-/// The most of a reader's first line.
+/// The most bytes of a reader's first line.
 const LINE_LIMIT: usize = HEAD_LIMIT;
-/// A reader that everybody has forgotten ends then, in seconds: far above any deadline.
+/// The life of a reader in seconds, far above any deadline, after which a forgotten reader ends.
 const LIFE: u32 = 300;
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Unread {
     #[error("the connection ended before the answer did")]
@@ -47,19 +48,19 @@ enum Unread {
     NoLength,
 }
 
-/// A connection whose answers are read apart.
+/// A connection whose answers are read by another process.
 pub(super) struct Apart {
     requests: Box<dyn AsyncWrite + Send + Unpin>,
     answers: OwnedFd,
     reader: Reader,
 }
 
-/// A reader; killed if nobody waits for it any more.
+/// A reader, which is killed when nobody waits for it any more.
 struct Reading(Child);
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        // It is nobody's and does little: it is gone at once.
+        // It runs as nobody and does little, so it ends at once.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -93,7 +94,7 @@ impl Apart {
         let limit = (LINE_LIMIT + ANSWER_LIMIT) as u64;
         let mut result = result.take(limit);
         let request = wire(request);
-        // The service may refuse, and say so, before it has read the request.
+        // The service may send a refusal before it has read the whole request.
         let (_, read) = tokio::join!(
             self.requests.write_all(&request),
             result.read_to_end(&mut told)
@@ -103,7 +104,7 @@ impl Apart {
     }
 }
 
-/// A request as HTTP/1.1 sends it.
+/// A request in the form in which HTTP/1.1 sends it.
 fn wire(request: http::Request<Bytes>) -> Vec<u8> {
     let (parts, body) = request.into_parts();
     let mut wire = format!("{} {} HTTP/1.1\r\n", parts.method, parts.uri).into_bytes();
@@ -115,7 +116,8 @@ fn wire(request: http::Request<Bytes>) -> Vec<u8> {
     wire
 }
 
-/// What a reader has told. It may be an attacker's by now: nothing in it is believed but its form.
+/// The reply of a reader. An attacker may have taken the reader over, so only the reply's form is
+/// trusted.
 fn reply(mut told: Vec<u8>) -> io::Result<Reply> {
     let unreadable = || io::Error::other("its reader has told nothing that could be read");
     let end = told
@@ -149,8 +151,8 @@ fn reply(mut told: Vec<u8>) -> io::Result<Reply> {
     })
 }
 
-/// The reader: reads one answer from the connection that is its standard input, and tells it on
-/// standard output. Errs when that cannot be written.
+/// The reader: reads one answer from the connection that is its standard input, and writes it to
+/// standard output in the form above. Returns an error if it cannot be written.
 pub fn read_answer() -> io::Result<()> {
     let mut received = vec![0; HEAD_LIMIT + ANSWER_LIMIT];
     let mut line = Vec::with_capacity(LINE_LIMIT);
@@ -180,7 +182,7 @@ pub fn read_answer() -> io::Result<()> {
             result.write_all(&line)
         }
     };
-    // Nothing is closed: that is no longer allowed.
+    // Nothing is closed, because that system call is no longer allowed.
     std::mem::forget((connection, result));
     told
 }
@@ -192,7 +194,7 @@ struct Answer<'a> {
     body: &'a [u8],
 }
 
-/// Reads one answer, allocating nothing: that is no longer allowed.
+/// Reads one answer without allocating, because that is no longer allowed.
 fn answer<'a>(connection: &mut File, received: &'a mut [u8]) -> Result<Answer<'a>, Unread> {
     let mut length = 0;
     let end = loop {
@@ -210,7 +212,7 @@ fn answer<'a>(connection: &mut File, received: &'a mut [u8]) -> Result<Answer<'a
             Ok(0) => return Err(Unread::Ended),
             Ok(more) => length += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The other end of the description is root's, which waits for nothing.
+            // The file description is shared with root, which has made it non-blocking.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut waiting = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
                 let _ = ppoll(&mut waiting, None, None);
@@ -221,7 +223,7 @@ fn answer<'a>(connection: &mut File, received: &'a mut [u8]) -> Result<Answer<'a
     taken(&received[..end])
 }
 
-/// Where the answer ends; `None`: its head is not whole.
+/// The end of the answer; `None` if its head is not complete.
 fn end_of(received: &[u8]) -> Result<Option<usize>, Unread> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut head = httparse::Response::new(&mut headers);
@@ -239,7 +241,7 @@ fn end_of(received: &[u8]) -> Result<Option<usize>, Unread> {
     }
 }
 
-/// A whole answer's parts.
+/// The parts of a complete answer.
 fn taken(received: &[u8]) -> Result<Answer<'_>, Unread> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut head = httparse::Response::new(&mut headers);
@@ -253,7 +255,7 @@ fn taken(received: &[u8]) -> Result<Answer<'_>, Unread> {
     }
 }
 
-/// A header's value, if it is one word of printable text.
+/// The value of a header, if it is one word of printable text.
 fn header<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     let found = headers
         .iter()

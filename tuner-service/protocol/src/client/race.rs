@@ -1,5 +1,5 @@
 //! A race between endpoints: the next one is asked after a short delay unless the one before is
-//! alive, or at once when it fails. The first answer wins.
+//! alive, or at once if that one fails. The first answer wins.
 
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -8,13 +8,14 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// After this time an attempt is checked for life. A healthy service answers in milliseconds.
+/// The time after which an attempt is checked for life. A healthy service answers in milliseconds.
 const STAGGER: Duration = Duration::from_millis(400);
 
-/// And the time for a sign of life; without one the next attempt starts.
+/// The time for a sign of life. Without one the next attempt starts.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(150);
 
-/// How long an attempt runs alone, then waits for life: the last of `endpoints` has time left.
+/// How long an attempt runs alone, and how long a sign of life is awaited, so that the last of
+/// `endpoints` still has time.
 pub(super) fn patience(deadline: Duration, endpoints: usize) -> (Duration, Duration) {
     let shares = u32::try_from(endpoints)
         .unwrap_or(u32::MAX)
@@ -23,12 +24,14 @@ pub(super) fn patience(deadline: Duration, endpoints: usize) -> (Duration, Durat
     (alone, SIGN_OF_LIFE.min(alone / 2))
 }
 
-/// Each attempt's error when none was decisive; `None`: still under way at the end.
+/// The error of each attempt if none was decisive; `None` for an attempt that was still under way
+/// at the end.
 pub(super) type Lost<E> = Vec<(usize, Option<E>)>;
 
 /// Starts the attempts in order until one breaks (wins) or `end` comes. An attempt that continues
-/// has failed. Attempts under way at the end are dropped. `is_alive`: whether the endpoint of an
-/// attempt without an answer works. It is then waited for: a second request would only slow both.
+/// has failed. Attempts under way at the end are dropped. `is_alive` tells whether the endpoint of
+/// an attempt without an answer works. If so, the race waits for it, because a second request would
+/// only slow both.
 pub(super) async fn race<T, E, F, Alive>(
     attempts: impl IntoIterator<Item = (usize, F)>,
     is_alive: impl Fn(usize) -> Alive,
@@ -83,7 +86,7 @@ mod tests {
 
     const BUSY: usize = 3;
 
-    /// An attempt that answers or fails after so many steps.
+    /// An attempt that answers or fails after this many steps.
     async fn attempt(
         steps: u32,
         answer: Result<&'static str, &'static str>,
@@ -121,7 +124,7 @@ mod tests {
     async fn after_a_failure_the_next_is_asked_at_once() {
         let down = (0, Err("refused"));
         assert_eq!(raced(&[down, down, (1, Ok("c"))]).await, (Ok((2, "c")), 1));
-        // Even while another is under way.
+        // A failure starts the next one even while another is under way.
         let mute = (1000, Ok("too late"));
         assert_eq!(raced(&[mute, down, (1, Ok("c"))]).await, (Ok((2, "c")), 4));
     }

@@ -14,11 +14,11 @@ pub const MIN_RUNS: u64 = 2;
 /// The runs of one point.
 #[derive(Clone, Debug)]
 pub struct Known {
-    /// Of counted runs, seconds.
+    /// Moments of the elapsed seconds of counted runs.
     pub elapsed: Moments,
-    /// ln of the latest runs' elapsed seconds, ascending.
+    /// The natural logarithms of the latest counted runs' elapsed seconds, ascending.
     logs: Vec<f64>,
-    /// Of those runs, ln of how long others took meanwhile.
+    /// For each of those runs, the natural logarithm of how long other runs took at the same time.
     others: Vec<f64>,
     ordinals: Vec<i64>,
     /// The censored runs' elapsed seconds, the longest first.
@@ -26,16 +26,16 @@ pub struct Known {
     mean: Option<f64>,
     /// Moments of the natural logarithms of measures, by name.
     pub measures: BTreeMap<String, Moments>,
-    /// The runs that failed.
+    /// The number of runs that failed.
     pub failed: u64,
     out_of_memory: u64,
-    /// Its quarantine, if any.
+    /// The quarantine of this point, if any.
     pub quarantine: Option<Quarantine>,
     /// The ordinal of the first run; `i64::MAX` if none has ended.
     pub first_ordinal: i64,
-    /// All runs in flight.
+    /// The number of runs in flight.
     pub in_flight: u64,
-    /// The search runs among them.
+    /// The number of search runs in flight.
     pub search_in_flight: u64,
 }
 
@@ -60,12 +60,12 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Those of its latest counted runs.
+    /// The ordinals of the latest counted runs.
     pub fn ordinals(&self) -> impl Iterator<Item = i64> {
         self.ordinals.iter().copied()
     }
 
-    /// The runs that count.
+    /// The number of runs that count.
     pub fn count(&self) -> u64 {
         self.elapsed.count
     }
@@ -75,13 +75,13 @@ impl Known {
         &self.logs
     }
 
-    /// Of the same runs, in their order, the natural logarithm of how long others took meanwhile; 0,
-    /// as ever, where that is not known.
+    /// For the same runs, in their order, the natural logarithm of how long other runs took at the
+    /// same time, relative to their usual times; 0 (as long as usual) if that is not known.
     pub fn others(&self) -> &[f64] {
         &self.others
     }
 
-    /// The censored runs that the history keeps.
+    /// The number of censored runs that the history keeps.
     pub fn censored(&self) -> u64 {
         self.bounds.len() as u64
     }
@@ -91,24 +91,25 @@ impl Known {
         self.bounds.first().copied()
     }
 
-    /// The runs that failed or were cut short.
+    /// The number of runs that failed or were cut short.
     pub fn lost(&self) -> u64 {
         self.failed.saturating_add(self.censored())
     }
 
-    /// The mean elapsed, seconds (the paper's estimator of f, robert2020 section VI-A), raised by
-    /// censored runs. If all are censored: the longest bound, if it exceeds the default's mean.
+    /// The mean elapsed in seconds (the paper's estimator of f, robert2020 section VI-A), raised by
+    /// censored runs. If all runs are censored it is the longest bound, provided that it exceeds
+    /// the default's mean.
     pub fn mean(&self) -> Option<f64> {
         self.mean
     }
 
-    /// By how much censored runs raise the log of the mean.
+    /// The amount by which censored runs raise the log of the mean.
     pub fn raised(&self) -> f64 {
         let ratio = self.mean.map(|mean| mean / self.elapsed.mean);
         ratio.map_or(0.0, |ratio| ratio.logarithm().max(0.0))
     }
 
-    /// Counted, censored, failed and in flight.
+    /// The number of counted, censored, failed and in-flight runs.
     pub fn runs(&self) -> u64 {
         self.elapsed
             .count
@@ -117,12 +118,13 @@ impl Known {
             .saturating_add(self.in_flight)
     }
 
-    /// Whether jobs fail under it, so that it no longer runs; never the default.
+    /// Returns true if jobs fail at this point, so that it no longer runs. Never true of the
+    /// default.
     pub fn is_quarantined(&self) -> bool {
         self.quarantine.is_some()
     }
 
-    /// Whether it may be recommended.
+    /// Returns true if the point may be recommended.
     pub fn is_eligible(&self) -> bool {
         self.count() > 0 && !self.is_quarantined()
     }
@@ -154,7 +156,7 @@ impl Known {
 pub struct View<'a> {
     /// The space.
     pub space: &'a Space,
-    /// Its default.
+    /// The default of the space.
     pub default: Point,
     known: BTreeMap<Point, Known>,
     exploring: u64,
@@ -163,7 +165,8 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Entries that do not fit the space are left out.
+    /// Groups a history and runs in flight by point. Entries that do not fit the space are left
+    /// out.
     pub fn new(space: &'a Space, history: &History, pending: &[Pending]) -> Self {
         let mut view = View {
             space,
@@ -241,7 +244,7 @@ impl<'a> View<'a> {
         });
         let ends = self.get(&self.default).map(Known::ends).unwrap_or_default();
         self.never_completes = ends.never_completed();
-        // Beside a default that never completes everything looks harmless.
+        // Compared with a default that never completes, every parametrization would look harmless.
         let most = self
             .never_completes
             .then(|| {
@@ -263,22 +266,22 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether runs of the default were lost, failed or cut short, and none has completed.
+    /// Returns true if runs of the default failed or were cut short, and none has completed.
     pub fn default_never_completed(&self) -> bool {
         self.never_completes
     }
 
-    /// Whether no run of any point has completed.
+    /// Returns true if no run of any point has completed.
     pub fn nothing_completed(&self) -> bool {
         self.known.values().all(|known| known.count() == 0)
     }
 
-    /// What is known of a point; none if it never ran.
+    /// The runs of a point; none if it never ran.
     pub fn get(&self, point: &Point) -> Option<&Known> {
         self.known.get(point)
     }
 
-    /// What is known of the default.
+    /// The runs of the default, empty if it never ran.
     pub fn default_known(&self) -> Known {
         self.get(&self.default).cloned().unwrap_or_default()
     }
@@ -288,7 +291,7 @@ impl<'a> View<'a> {
         self.known.iter()
     }
 
-    /// At most `most` points with runs in flight, and their numbers.
+    /// At most `most` points with runs in flight, each with the number of these.
     pub fn flights(&self, most: usize) -> Vec<(Point, f64)> {
         self.iter()
             .filter(|(_, known)| known.in_flight > 0)
@@ -304,7 +307,7 @@ impl<'a> View<'a> {
         sequence
     }
 
-    /// The parametrization of the latest counted run, runs of the default left out.
+    /// The point of the latest counted run, runs of the default left out.
     pub fn latest(&self) -> Option<&Point> {
         self.runs_of_others().max().map(|(_, point)| point)
     }
@@ -318,7 +321,7 @@ impl<'a> View<'a> {
             .flat_map(|(point, known)| known.ordinals.iter().map(move |ordinal| (*ordinal, point)))
     }
 
-    /// Whether a run of what was chosen has ended.
+    /// Returns true if a run of the recommended parametrization has ended.
     pub fn has_run_its_choice(&self) -> bool {
         self.chosen
     }
@@ -335,12 +338,13 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// The runs in flight that explore.
+    /// The number of exploring runs in flight.
     pub fn exploring(&self) -> u64 {
         self.exploring
     }
 
-    /// Eligible points, the lowest mean first. Ties: the default, then the point with more runs.
+    /// Eligible points, the lowest mean first. Ties go to the default, then to the point with more
+    /// runs.
     pub fn by_mean(&self) -> Vec<Point> {
         let mut ranked: Vec<(&Point, &Known, f64)> = self
             .iter()

@@ -1,6 +1,6 @@
 //! The mean elapsed of a parametrization when its time limit ended some runs. A run cut short after
-//! b seconds is *censored*: it would have taken at least b. To leave it out, or to take a small b
-//! as its time, makes a slow parametrization look fast.
+//! b seconds is *censored*: it would have taken at least b. Leaving it out, or taking a small b as
+//! its time, would make a slow parametrization look fast.
 
 /// The mean elapsed, seconds, of `count` ended runs with mean `mean` and of runs censored at the
 /// bounds `descending`: the solution E of
@@ -27,7 +27,7 @@ pub fn with_bounds(count: u64, mean: f64, descending: &[f64]) -> f64 {
             break;
         }
         runs += 1.0;
-        // Not sum over number, which may overflow.
+        // A running mean, because the sum of all may overflow.
         estimate += (*bound - estimate) / runs;
     }
     estimate
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn by_hand() {
         assert_eq!(with_bounds(3, 10.0, &[]), 10.0);
-        // A limit shorter than what a run takes on average says nothing.
+        // A bound below the average run time says nothing.
         assert_eq!(with_bounds(3, 10.0, &[10.0, 9.0, 1.0]), 10.0);
-        // (3 * 10 + 30) / 4 = 15; a second bound of 12 says nothing more, one of 25 does.
+        // (3 * 10 + 30) / 4 = 15. A second bound of 12 changes nothing, one of 25 does.
         assert_eq!(with_bounds(3, 10.0, &[30.0]), 15.0);
         assert_eq!(with_bounds(3, 10.0, &[30.0, 12.0]), 15.0);
         assert_eq!(with_bounds(3, 10.0, &[30.0, 25.0]), 17.0);

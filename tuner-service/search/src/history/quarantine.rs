@@ -1,14 +1,15 @@
 //! Quarantine: a parametrization under which jobs fail is not run again. One run out of memory is
-//! enough, if none of the default ran out. Other failures may be the user's, so it takes two, and
-//! more than the default has: with failure probabilities p under the parametrization and q under
-//! the default, and uniform priors,
+//! enough if no run of the default ran out of memory. Other failures may be the user's own, so it
+//! takes at least two, and more often than under the default: with failure probabilities p under
+//! the parametrization and q under the default, and uniform priors,
 //!
 //! ```text
 //! P(p <= q | runs) <= 0.05
 //! ```
 //!
-//! Two of two are enough if the default never failed. Censored runs count as failures on both
-//! sides: the user's job is lost. The default is never quarantined. It may end with later runs.
+//! Two failures of two runs are enough if the default never failed. Censored runs count as failures
+//! on both sides, because the user's job is lost. The default is never quarantined. A quarantine
+//! may end with later runs.
 
 use crate::math::Portable;
 use std::cmp::Ordering;
@@ -19,26 +20,27 @@ use statrs::function::beta::ln_beta;
 
 use io_autotune_model::space::Parametrization;
 
-/// One loss may be the user's.
+/// The number of lost runs below which nothing is quarantined: one failure may be the user's own.
 const LEAST_LOST: u64 = 2;
-/// The largest probability, for a quarantine, that it fails no more often than the default.
+/// A parametrization is quarantined if the probability that it fails no more often than the default
+/// is at most this.
 const DOUBT: f64 = 0.05;
 /// The relative rounding error of that probability.
 const ROUNDING: f64 = 1e-9;
-/// Rates use at most this many runs: the sum below has as many terms.
+/// The number of runs to which failure rates are scaled down: the sum below has as many terms.
 const MOST_RUNS: f64 = 1000.0;
 
 /// How the runs of a parametrization ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ends {
-    /// Counted runs.
+    /// The number of counted runs.
     pub counted: u64,
-    /// Failed runs, those out of memory included.
+    /// The number of failed runs, those out of memory included.
     pub failed: u64,
-    /// Runs that their time limit ended, as far as the history keeps them.
+    /// The number of runs that their time limit ended, as far as the history keeps them.
     pub cut_short: u64,
-    /// Runs out of memory.
+    /// The number of runs out of memory.
     pub out_of_memory: u64,
 }
 
@@ -60,12 +62,12 @@ impl Ends {
         write!(f, "{} of {} jobs {how} under it", self.lost(), self.all())
     }
 
-    /// Whether runs were lost, and none completed.
+    /// Returns true if runs were lost, and none completed.
     pub fn never_completed(self) -> bool {
         self.counted == 0 && self.lost() > 0
     }
 
-    /// In the order of the expected share of runs that complete, with a uniform prior.
+    /// Compares by the expected share of runs that complete, with a uniform prior.
     pub fn by_completion(&self, other: &Self) -> Ordering {
         let share = |ends: &Self| (ends.counted as f64 + 1.0) / (ends.all() as f64 + 2.0);
         share(self).total_cmp(&share(other))
@@ -77,24 +79,24 @@ impl Ends {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Quarantine {
-    /// Jobs ran out of memory under it, none under the default.
+    /// Jobs ran out of memory under the parametrization, and none under the default.
     OutOfMemory {
-        /// The jobs that did.
+        /// The number of these jobs.
         runs: u64,
     },
     /// Jobs fail or are cut short more often than under the default.
     Fails {
-        /// Ends under it.
+        /// The ends under the parametrization.
         ends: Ends,
-        /// Ends under the default.
+        /// The ends under the default.
         default: Ends,
     },
     /// No run of the default completes, and jobs fail or are cut short more often than under the
     /// parametrization under which most complete.
     FailsMore {
-        /// Ends under it.
+        /// The ends under the parametrization.
         ends: Ends,
-        /// Ends under the other.
+        /// The ends under the parametrization with most completed runs.
         other: Ends,
     },
 }
@@ -127,7 +129,8 @@ impl fmt::Display for Quarantine {
 }
 
 impl Quarantine {
-    /// Whether a parametrization other than the default is quarantined, and why.
+    /// The quarantine of a parametrization other than the default, with its reason; none if it may
+    /// run.
     pub fn of(ends: Ends, default: Ends) -> Option<Self> {
         if ends.out_of_memory > 0 && default.out_of_memory == 0 {
             let runs = ends.out_of_memory;
@@ -139,8 +142,8 @@ impl Quarantine {
         fails.then_some(Quarantine::Fails { ends, default })
     }
 
-    /// The same where no run of the default completes, beside the parametrization under which most
-    /// do.
+    /// The quarantine where no run of the default completes: `other` is then the parametrization
+    /// under which most runs do.
     pub fn beside(ends: Ends, other: Ends) -> Option<Self> {
         Self::of(ends, other).map(|_| Quarantine::FailsMore { ends, other })
     }
@@ -183,7 +186,7 @@ fn shape(ends: Ends) -> (f64, f64) {
 pub struct Quarantined {
     /// The parametrization.
     pub parametrization: Parametrization,
-    /// Why.
+    /// The reason.
     pub why: Quarantine,
 }
 
@@ -213,7 +216,7 @@ mod tests {
         // By hand, with a default that never failed: E (1 - p)^(n + 1) for p of Beta(3, 1).
         assert!((doubt(ends(2, 0), ends(0, 4)) - 6.0 / 336.0).abs() < 1e-12);
         let mut rng = ChaCha8Rng::seed_from_u64(8);
-        // Of k uniform numbers the jth smallest is of Beta(j, k + 1 - j).
+        // The jth smallest of k uniform numbers has the distribution Beta(j, k + 1 - j).
         let mut draw = |(a, b): (f64, f64)| {
             let mut numbers: Vec<f64> = (1..(a + b) as usize).map(|_| rng.random()).collect();
             numbers.sort_by(f64::total_cmp);
@@ -229,7 +232,7 @@ mod tests {
                 .filter(|_| draw(shape(one)) <= draw(shape(default)))
                 .count();
             let simulated = hits as f64 / f64::from(draws);
-            // Four standard errors.
+            // The tolerance is four standard errors.
             assert!((doubt(one, default) - simulated).abs() < 0.01, "{one:?}");
         }
     }
@@ -278,8 +281,9 @@ mod tests {
         assert!(Quarantine::of(ends(u64::MAX, 0), ends(0, u64::MAX)).is_some());
     }
 
-    /// The share of studies' parametrizations that are ever quarantined, if the application fails
-    /// at this rate anyway: 50 exploring runs of 20 parametrizations, plus the control runs.
+    /// The share of parametrizations that are quarantined at some time although the application
+    /// fails at this rate under all of them. Each study has 50 exploring runs of 20
+    /// parametrizations, and control runs.
     fn falsely_quarantined(rate: f64) -> f64 {
         const STUDIES: usize = 400;
         const POINTS: usize = 20;

@@ -32,24 +32,24 @@ impl Default for RegretSettings {
 const MOST: f64 = 1e6;
 
 impl RegretSettings {
-    /// No limits: for exploring on request, and for the papers' methods as published.
+    /// A budget without limits: for exploring on request, and for the papers' methods as published.
     pub const UNBOUNDED: RegretSettings = RegretSettings {
         default_runs: MOST,
         share: 1.0,
         design_most: MOST,
     };
 
-    /// Whether every point is tried, however slow its prediction.
+    /// Returns true if every point is tried, also with a slow prediction.
     pub fn drops_nothing(&self) -> bool {
         self.design_most >= MOST
     }
 
-    /// The budget after this many runs, in runs of the default.
+    /// The budget after this number of runs, in runs of the default.
     pub fn bound(&self, runs: u64) -> f64 {
         self.default_runs.max(self.share * runs as f64)
     }
 
-    /// Errs with the first setting that cannot be used.
+    /// Returns an error for the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         positive(
             "regret.default_runs",

@@ -9,37 +9,38 @@ use crate::surrogate::prior::{Mean, Prior, SharedSource};
 use crate::surrogate::{Observation, Prediction, Scatter, points};
 use io_autotune_model::space::Space;
 
-/// The last fitted surrogate with its data. Equal data give the same fit, whatever is in flight.
-/// Likewise the last prior.
+/// The last fitted surrogate with its data, and the last prior. Equal data give the same fit,
+/// whatever is in flight.
 #[derive(Debug, Default)]
 pub struct SurrogateCache {
     fit: Mutex<Option<Arc<Fit>>>,
     prior: Mutex<Option<Arc<Prior>>>,
 }
 
-/// A surrogate with what it was fitted to.
+/// A surrogate with the data it was fitted to.
 #[derive(Debug)]
 pub struct Fit {
     space: Space,
-    /// What was observed.
+    /// The observations as they are in the history.
     pub observed: Observed,
     prior: Option<Arc<Mean>>,
-    /// How far log elapsed follows how others fared meanwhile; 0 if nothing is known of that.
+    /// How strongly log elapsed follows how other runs fared at the same time; 0 if that is not
+    /// known.
     pub slope: f64,
-    /// The observations, less what that explains.
+    /// The observations without what other runs explain.
     pub observations: Vec<Observation>,
-    /// The scatter, less what that explains.
+    /// The scatter without what other runs explain.
     pub scatter: Scatter,
     /// The surrogate.
     pub surrogate: Arc<Ensemble>,
-    /// What is expected at the observations' points, in their order: log seconds.
+    /// The predicted log seconds at the observations' points, in their order.
     pub means: Vec<f64>,
     predictions: OnceLock<Vec<Prediction>>,
     importance: OnceLock<Result<Importance, Silence>>,
 }
 
 impl Fit {
-    /// None where [`Ensemble::fit_on`] returns none.
+    /// Fits a surrogate. None where [`Ensemble::fit_on`] returns none.
     pub fn new(space: &Space, observed: &Observed, prior: Option<Arc<Mean>>) -> Option<Self> {
         let surrogate = Ensemble::fit_on(space, observed, prior.clone())?;
         let slope = surrogate.slope();
@@ -63,14 +64,14 @@ impl Fit {
         })
     }
 
-    /// At the observations' points, in their order.
+    /// The predictions at the observations' points, in their order.
     pub fn predictions(&self) -> &[Prediction] {
         let predict = || self.surrogate.predict_all(&points(&self.observations));
         self.predictions.get_or_init(predict)
     }
 
-    /// What the parameters of the space explain, or why nothing is said of them. It takes as long as
-    /// some ten thousand predictions, once.
+    /// The shares of the spread that the parameters of the space explain, or why nothing can be
+    /// said. Computed once; that takes as long as some ten thousand predictions.
     pub fn importance(&self) -> Result<Importance, Silence> {
         let found = || importance(&self.space, &self.surrogate, &self.observations);
         self.importance.get_or_init(found).clone()
@@ -100,7 +101,7 @@ impl SurrogateCache {
         Some(fit)
     }
 
-    /// [`Prior::new`], or the cached one of the same sources.
+    /// [`Prior::new`], or the cached prior of the same sources.
     pub fn prior(&self, space: &Space, sources: &[Arc<SharedSource>]) -> Option<Arc<Prior>> {
         let last = || self.prior.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last().clone();

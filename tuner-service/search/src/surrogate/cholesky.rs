@@ -32,18 +32,18 @@ impl Symmetric {
         Symmetric { size, rows }
     }
 
-    /// Adds to an entry of the diagonal.
+    /// Adds a value to an entry of the diagonal.
     pub fn add(&mut self, row: usize, value: f64) {
         self.rows[start(row) + row] += value;
     }
 }
 
-/// L with L L' = A.
+/// The factor L, with L L' = A.
 #[derive(Clone, Debug)]
 pub struct Cholesky(Symmetric);
 
 impl Cholesky {
-    /// None if the matrix is not positive definite.
+    /// Factors a matrix. None if it is not positive definite.
     pub fn new(mut matrix: Symmetric) -> Option<Self> {
         for first in (0..matrix.size).step_by(BLOCK) {
             let last = matrix.size.min(first + BLOCK);
@@ -77,7 +77,8 @@ impl Cholesky {
         solution
     }
 
-    /// L^-1 b for several b at once: `b[row][lane]`. Bit for bit the result of each b alone.
+    /// L^-1 b for several b at once: `b[row][lane]`. The results are bit for bit those for each b
+    /// alone.
     pub fn solve_lanes<const LANES: usize>(&self, mut b: Vec<[f64; LANES]>) -> Vec<[f64; LANES]> {
         forward(&self.0.rows, &mut b);
         b

@@ -17,7 +17,7 @@ impl Cluster {
     /// Every parameter.
     pub const ALL: Cluster = Cluster(u32::MAX);
 
-    /// The parameters of both.
+    /// The parameters that are in both.
     #[must_use]
     pub fn and(self, other: Cluster) -> Self {
         Cluster(self.0 | other.0)
@@ -34,12 +34,12 @@ impl Cluster {
         )
     }
 
-    /// Whether a parameter is one of them.
+    /// Returns true if the parameter at this place is one of them.
     pub fn contains(self, place: usize) -> bool {
         place < 32 && self.0 & (1 << place) != 0
     }
 
-    /// The point as a task sees it: all others have their first level.
+    /// The point as a task sees it: all parameters outside the cluster have their first level.
     pub fn seen(self, space: &Space, point: &Point) -> Point {
         let mut seen = space.seen(point);
         for (place, level) in seen.0.iter_mut().enumerate() {
@@ -51,12 +51,13 @@ impl Cluster {
     }
 }
 
-/// `(w w' + diag(kappa))` of the tasks, times the kernel over a cluster of parameters.
+/// A part of the covariance: `(w w' + diag(kappa))` of the tasks, times the kernel over a cluster
+/// of parameters.
 #[derive(Debug)]
 pub struct Part {
-    /// The parameters it depends on.
+    /// The parameters that the kernel depends on.
     pub cluster: Cluster,
-    /// Its kernel.
+    /// The kernel.
     pub kernel: Kernel,
     /// w, for each task.
     pub shared: Vec<f64>,
@@ -65,7 +66,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// B of two tasks.
+    /// The entry of B for two tasks.
     pub fn between(&self, task: usize, other: usize) -> f64 {
         let own = if task == other { self.own[task] } else { 0.0 };
         self.shared[task] * self.shared[other] + own

@@ -1,7 +1,8 @@
 //! A mixture of processes: after few runs the hyperparameters are uncertain, and the most probable
-//! process is overconfident. A fully Bayesian treatment integrates over them (RW section 5.2,
+//! process alone is overconfident. A fully Bayesian treatment integrates over them (RW section 5.2,
 //! equation 5.3; J. Snoek, H. Larochelle, R. P. Adams, "Practical Bayesian optimization of machine
-//! learning algorithms", 2012, section 3.2); this sums over what the mode search visited.
+//! learning algorithms", 2012, section 3.2). This mixture sums over the hyperparameters that the
+//! search for the mode visited.
 
 use crate::math::Portable;
 use std::sync::Arc;
@@ -12,30 +13,32 @@ use super::{Data, Observation, Prediction, Scatter, Shared, Surrogate, Tried};
 use io_autotune_model::space::{Point, Space};
 
 const MOST_MEMBERS: usize = 24;
-/// Members times points: a prediction costs points squared, and many points need few members.
+/// The largest product of members and points: a prediction costs the square of the number of
+/// points, and many points need few members.
 const MOST_ROWS: usize = 640;
 /// The smallest weight of a member, relative to the most probable one.
 const LEAST_WEIGHT: f64 = 0.02;
-/// Flattens the posterior: the search follows the axes through the mode and misses mass elsewhere.
+/// Flattens the posterior, because the search follows the axes through the mode and misses mass
+/// elsewhere.
 const TEMPERATURE: f64 = 1.5;
 
 /// Processes on the same observations, weighted by the posterior of their hyperparameters.
 #[derive(Debug)]
 pub struct Ensemble {
-    /// At least one; the weights sum to 1.
+    /// The members with their weights: at least one member; the weights sum to 1.
     members: Vec<(f64, Surrogate)>,
-    /// What other studies lead to expect, on which members lean.
+    /// The prior from other studies, on which members lean.
     prior: Option<Leaning>,
 }
 
 #[derive(Clone, Debug)]
 struct Leaning {
     mean: Arc<Mean>,
-    /// How much each member does, in their order.
+    /// How far each member leans on the mean, in their order.
     leans: Vec<f64>,
 }
 
-/// Without what the prior explains.
+/// The observations without the part that the prior explains.
 fn less(observations: &[Observation], expected: &[f64], lean: f64) -> Vec<Observation> {
     let both = observations.iter().zip(expected);
     both.map(|(observation, expected)| Observation {
@@ -46,13 +49,13 @@ fn less(observations: &[Observation], expected: &[f64], lean: f64) -> Vec<Observ
 }
 
 impl Ensemble {
-    /// None where [`Surrogate::fit`] returns none.
+    /// Fits without a prior. None where [`Surrogate::fit`] returns none.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
         Self::fit_on(space, &Observed::of(observations, scatter), None)
     }
 
-    /// [`Ensemble::fit`], whose members lean on a prior as far as it explains the observations, and
-    /// leave out what how others fared explains.
+    /// [`Ensemble::fit`] with a prior, on which members lean as far as it explains the
+    /// observations. The part of the times that is explained by how other runs fared is taken out.
     pub fn fit_on(space: &Space, observed: &Observed, prior: Option<Arc<Mean>>) -> Option<Self> {
         let data = observed.data();
         let observations = data.observations;
@@ -93,19 +96,21 @@ impl Ensemble {
         (!members.is_empty()).then_some(Ensemble { members, prior })
     }
 
-    /// How far the members lean on the prior, from 0 to 1; 0 without one.
+    /// How far the members lean on the prior on average, from 0 to 1; 0 without a prior.
     pub fn lean(&self) -> f64 {
         let leans = self.prior.iter().flat_map(|prior| &prior.leans);
         let weights = self.members.iter().map(|(weight, _)| weight);
         leans.zip(weights).map(|(lean, weight)| lean * weight).sum()
     }
 
-    /// How far log elapsed follows how others fared meanwhile; 0 if that is not known.
+    /// How strongly log elapsed follows how other runs fared at the same time; 0 if that is not
+    /// known.
     pub(super) fn slope(&self) -> f64 {
         self.average(1, |_, member| vec![member.slope])[0]
     }
 
-    /// Each process after the runs in flight have ended as it expects: [`Surrogate::fantasising`].
+    /// The ensemble as if the runs in flight had ended as each process expects:
+    /// [`Surrogate::fantasising`].
     pub fn fantasising(&self, observed: &Observed, flights: &[(Point, f64)]) -> Option<Self> {
         let data = observed.data();
         let observations = data.observations;
@@ -138,12 +143,12 @@ impl Ensemble {
         })
     }
 
-    /// Mean and variance of the mixture of what the processes say of a point.
+    /// The mean and variance of the mixture of the processes' predictions at a point.
     pub fn predict(&self, point: &Point) -> Prediction {
         self.predict_all(std::slice::from_ref(point))[0]
     }
 
-    /// [`Ensemble::predict`] of many points, in their order.
+    /// [`Ensemble::predict`] for many points, in their order.
     pub fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
         let Some((_, first)) = self.members.first() else {
             return Vec::new();
@@ -175,8 +180,8 @@ impl Ensemble {
             .collect()
     }
 
-    /// The means of [`Ensemble::predict_all`] alone, bit for bit, which take far less than the
-    /// variances.
+    /// Only the means of [`Ensemble::predict_all`], bit for bit the same. They take far less time
+    /// than the variances.
     pub(super) fn expect_all(&self, points: &[Point]) -> Vec<f64> {
         let Some((_, first)) = self.members.first() else {
             return Vec::new();
@@ -192,7 +197,8 @@ impl Ensemble {
         })
     }
 
-    /// What the prior adds to a member's mean at a point, by their places; 0 without one.
+    /// A function of a member's place and a point's place: the amount that the prior adds to the
+    /// member's mean at the point; 0 without a prior.
     fn told(&self, points: &[Point]) -> impl Fn(usize, usize) -> f64 {
         let prior = self.prior.as_ref();
         let prior = prior.map(|prior| (prior.mean.at(points), &prior.leans));
@@ -202,12 +208,14 @@ impl Ensemble {
         }
     }
 
-    /// How far each observation lies above what the processes predict from the others.
+    /// The difference of each observation from what the processes predict from the other
+    /// observations.
     pub(super) fn surprises(&self, observations: &[Observation]) -> Vec<f64> {
         self.average(observations.len(), |_, member| member.surprises())
     }
 
-    /// Of so many values of each member, by its place.
+    /// The weighted averages over the members of `values` numbers, which `of` computes for a
+    /// member.
     fn average(&self, values: usize, of: impl Fn(usize, &Surrogate) -> Vec<f64>) -> Vec<f64> {
         let mut means = vec![0.0; values];
         for (place, (weight, member)) in self.members.iter().enumerate() {

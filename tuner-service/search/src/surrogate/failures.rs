@@ -6,16 +6,16 @@ use crate::history::by_point::{Known, View};
 use crate::surrogate::{Observation, Scatter, Surrogate};
 use io_autotune_model::space::Point;
 
-/// The process is fitted to so many points, those with lost runs first: a fit takes as long as that
-/// of elapsed times.
+/// The most points that the process is fitted to, those with lost runs first. A fit takes as long
+/// as one of elapsed times.
 const MOST_POINTS: usize = 64;
 
-/// The process.
+/// The process of the shares of lost runs.
 #[derive(Debug)]
 pub struct Failures(Surrogate);
 
 impl Failures {
-    /// None before a run was lost: failed, or cut short by its time limit.
+    /// Fits the process. None before a run was lost: failed, or cut short by its time limit.
     pub fn new(view: &View<'_>) -> Option<Self> {
         let ran = |(_, known): &(&Point, &Known)| ended(known) > 0;
         let mut known: Vec<(&Point, &Known)> = view.iter().filter(ran).collect();
@@ -26,7 +26,7 @@ impl Failures {
             .take(MOST_POINTS)
             .map(|(point, known)| Observation {
                 point: point.clone(),
-                // A share takes the place of the logarithm.
+                // The share takes the place of the logarithm.
                 log_mean: known.lost() as f64 / ended(known) as f64,
                 runs: ended(known) as f64,
             })

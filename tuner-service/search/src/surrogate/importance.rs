@@ -1,10 +1,10 @@
-//! What the parameters explain of log elapsed, by the surrogate: the first-order and the total
-//! sensitivity index of each (A. Saltelli and others, "Variance based sensitivity analysis of model
-//! output", Computer Physics Communications 181, 2010, equations 2 and 4) of its mean, over the
-//! levels that ran.
+//! Sensitivity of log elapsed to the parameters, by the surrogate: the first-order and the total
+//! sensitivity index of each parameter (A. Saltelli and others, "Variance based sensitivity
+//! analysis of model output", Computer Physics Communications 181, 2010, equations 2 and 4) for the
+//! surrogate's mean, over the levels that ran.
 //!
-//! Levels that never ran are left out: there the mean returns to the trend, which would look like an
-//! effect.
+//! Levels that never ran are left out: there the mean returns to the trend, which would look like
+//! an effect.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,58 +16,61 @@ use rand_chacha::ChaCha8Rng;
 use super::Observation;
 use super::ensemble::Ensemble;
 
-/// Parametrizations that ran; fewer say nothing. As in the report, `analyse/understanding`.
+/// The least number of parametrizations that ran; fewer show nothing. The report uses the same
+/// number, in `analyse/understanding`.
 pub const LEAST: usize = 10;
-/// The surrogate is not believed if it foretells less of the spread than this share, as in the
-/// report, and the more the fewer parametrizations ran of each parameter: its length scales were
-/// chosen by the same runs, which flatters it.
+/// The least skill at which the surrogate is believed, as in the report. The fewer parametrizations
+/// ran per parameter, the more skill is needed: the length scales were chosen by the same runs,
+/// which flatters the skill.
 const LEAST_SKILL: f64 = 0.3;
 
-/// A parametrization's runs beyond these weigh no more. As in the report.
+/// The largest weight of a parametrization, in runs, as in the report.
 const MOST_WEIGHT: f64 = 4.0;
-/// Levels of one parameter that are compared, spread over those that ran.
+/// The most levels of one parameter that are compared, spread over those that ran.
 const MOST_LEVELS: usize = 12;
-/// Points at which the levels of each parameter are compared.
+/// The number of points at which the levels of each parameter are compared.
 const PLACES: usize = 256;
-/// Draws for one of them.
+/// The number of draws for one of these points.
 const DRAWS: usize = 16;
 
-/// What the parameters explain.
+/// The sensitivity of log elapsed to the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Importance {
-    /// The share of the spread between parametrizations that is foretold of one from the others: R2
-    /// of leaving one out, at most 1.
+    /// The share of the spread between parametrizations that the surrogate predicts for each one
+    /// from the others: R2 of leaving one out, at most 1.
     pub skill: f64,
-    /// Of the parameters of which several levels ran, in the space's order.
+    /// The indices of the parameters of which several levels ran, in the space's order.
     pub shares: Vec<Share>,
 }
 
-/// What a parameter explains of the variance of expected log elapsed, 0 to 1.
+/// The sensitivity indices of one parameter: shares of the variance of expected log elapsed, from 0
+/// to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// The parameter's place in the space.
     pub place: usize,
-    /// By itself, whatever the others are.
+    /// The first-order index: the effect of this parameter by itself.
     pub alone: f64,
-    /// With its interactions, so at least as much; those of all parameters may exceed 1 together.
+    /// The total index: with interactions, so at least the first-order one. The total indices of
+    /// all parameters may sum to more than 1.
     pub in_all: f64,
 }
 
-/// Why nothing is said of the parameters.
+/// The reason why nothing is said of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Silence {
-    /// So many parametrizations ran, fewer than [`LEAST`].
+    /// This number of parametrizations ran, fewer than [`LEAST`].
     Few(usize),
-    /// All parametrizations take the same.
+    /// All parametrizations take the same time.
     Alike,
-    /// So many parametrizations ran, and the surrogate foretells this share of their spread, too
-    /// little: noise, or what no parameter explains.
+    /// The number of parametrizations that ran, and the share of their spread that the surrogate
+    /// predicts, which is too small: the rest is noise, or is explained by no parameter.
     Unexplained(usize, f64),
 }
 
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The report's words.
+        // The sentences are those of the report.
         match self {
             Self::Few(ran) => write!(f, "{ran} parametrizations ran; it takes {LEAST}."),
             Self::Alike => write!(f, "All parametrizations that ran take the same."),
@@ -79,7 +82,8 @@ impl fmt::Display for Silence {
     }
 }
 
-/// What the parameters explain of these observations, to which the surrogate is fitted.
+/// The sensitivity of these observations to the parameters, by the surrogate that was fitted to
+/// them.
 pub(super) fn importance(
     space: &Space,
     surrogate: &Ensemble,
@@ -136,7 +140,8 @@ fn levels(space: &Space, observations: &[Observation]) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// Points of levels that ran, drawn evenly; where constraints admit hardly any, those that ran.
+/// Points whose levels ran, drawn evenly. If constraints admit hardly any, the points that ran
+/// themselves.
 fn places(space: &Space, observations: &[Observation], levels: &[Vec<u32>]) -> Vec<Point> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let default = space.default_point();
@@ -160,7 +165,8 @@ fn places(space: &Space, observations: &[Observation], levels: &[Vec<u32>]) -> V
     }
 }
 
-/// Each place has each level of the parameter in turn.
+/// Computes the indices of one parameter: at each place, the parameter takes each of its levels in
+/// turn.
 fn share(
     space: &Space,
     surrogate: &Ensemble,
@@ -217,7 +223,8 @@ mod tests {
     use crate::surrogate::Scatter;
     use crate::testing::{any_constrained, categories, grid, normal, storage};
 
-    /// Runs of a design and what is found in them: log elapsed of levels, and noise of a run.
+    /// Runs a design, and returns the indices found: `log elapsed` is a function of the levels,
+    /// with the noise of a run.
     fn found(
         space: &Space,
         runs: u32,
@@ -255,7 +262,8 @@ mod tests {
         }
     }
 
-    /// Slopes of 2 and 1 over the same levels: variances as 4 to 1, and nothing of the third.
+    /// Slopes of 2 and 1 over the same levels: the variances are as 4 to 1, and the third parameter
+    /// has no effect.
     #[test]
     fn effects_that_add_up_explain_as_their_variances_do() {
         let found = found(&grid(&[5, 5, 5]), 40, 3, 0.01, |x| 0.2 * x[0] + 0.1 * x[1]).unwrap();
@@ -263,7 +271,8 @@ mod tests {
         assert!(found.skill > 0.95, "{found:?}");
     }
 
-    /// Centred levels multiplied: neither explains anything alone, and together they explain all.
+    /// The product of centred levels: neither parameter explains anything alone, and together they
+    /// explain all.
     #[test]
     fn what_only_interacts_explains_nothing_alone() {
         let space = grid(&[5, 5]);
@@ -280,7 +289,7 @@ mod tests {
         near(&found, &[(0.0, 0.0), (1.0, 1.0)], 0.06);
     }
 
-    /// A level that never ran would return to the trend, and so seem to matter.
+    /// A level that never ran would return to the trend, and so would seem to matter.
     #[test]
     fn a_parameter_of_which_one_level_ran_has_no_share() {
         let space = grid(&[12, 9]);
@@ -306,7 +315,7 @@ mod tests {
         assert_eq!(alike, Err(Silence::Alike));
     }
 
-    /// Where nothing explains the times, something is said to about one time in twenty.
+    /// If nothing explains the times, shares are reported about one time in twenty.
     #[test]
     fn noise_is_hardly_ever_explained() {
         for (levels, runs) in [

@@ -1,7 +1,8 @@
-//! The correlation of two points. Per parameter: Matérn with nu = 5/2 over ordered levels (RW
-//! equation 4.17), a constant for two different categories. The kernel mixes their product (any
-//! interaction) with their mean (learnt from few runs; additive kernels, Duvenaud, Nickisch,
-//! Rasmussen 2011). A small share is the point's own: real systems are not smooth everywhere.
+//! The correlation of two points. Per parameter it is a Matérn function with nu = 5/2 over ordered
+//! levels (RW equation 4.17), and a constant for two different categories. The kernel mixes the
+//! product over the parameters (any interaction) with their mean (learnt from few runs; additive
+//! kernels, Duvenaud, Nickisch, Rasmussen 2011). A small share belongs to the point alone, because
+//! real systems are not smooth everywhere.
 
 use crate::math::Portable;
 use std::array;
@@ -10,20 +11,20 @@ use std::collections::BTreeSet;
 use super::cholesky::Symmetric;
 use io_autotune_model::space::{ABSENT, Point, Space};
 
-/// Length scales; 1 is the whole range of an ordered parameter.
+/// The grid of length scales; 1 is the whole range of an ordered parameter.
 const LENGTHS: [f64; 7] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4];
 const START_LENGTH: usize = 3;
-/// Variances of one run's noise, relative to the process's variance.
+/// The grid of variances of one run's noise, relative to the process's variance.
 const NOISES: [f64; 8] = [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
 const START_NOISE: f64 = 0.03;
-/// Shares of the additive part.
+/// The grid of shares of the additive part.
 const ADDITIVE: [f64; 5] = [0.0, 0.1, 0.3, 0.6, 0.9];
 const START_ADDITIVE: f64 = 0.3;
-/// Shares of the part that belongs to the point alone.
+/// The grid of shares of the part that belongs to the point alone.
 const OWN: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
 const START_OWN: f64 = 0.01;
 
-/// Correlations are tabled up to this many levels.
+/// The most levels of a parameter for which correlations are tabled.
 const MOST_TABLED: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,7 @@ pub struct Hyperparameters {
     lengths: Vec<usize>,
     additive: f64,
     own: f64,
-    /// Relative to the process's variance.
+    /// The variance of one run's noise, relative to the process's variance.
     pub noise: f64,
 }
 
@@ -53,7 +54,7 @@ impl Hyperparameters {
         }
     }
 
-    /// `lengths` must be values of [`LENGTHS`].
+    /// Hyperparameters with the given values; `lengths` must be values of [`LENGTHS`].
     #[cfg(test)]
     pub fn of(lengths: &[f64], additive: f64, own: f64, noise: f64) -> Self {
         let place = |length: &f64| LENGTHS.iter().position(|known| known == length).unwrap();
@@ -90,8 +91,9 @@ impl Hyperparameters {
         }
     }
 
-    /// The log-normal prior density's logarithm, up to a constant. Medians: the whole range for
-    /// lengths, a noise of a sixth of the process's standard deviation, a small own share.
+    /// The logarithm of the log-normal prior density, up to a constant. The medians are the whole
+    /// range for lengths, a sixth of the process's standard deviation for the noise, and a small
+    /// own share.
     pub fn log_prior(&self) -> f64 {
         let normal = |value: f64, median: f64, spread: f64| {
             let z = (value / median).logarithm() / spread;
@@ -111,7 +113,7 @@ impl Hyperparameters {
     }
 }
 
-/// The steps between the ends of an ordered parameter; none for categories.
+/// The number of steps between the ends of an ordered parameter; none for categories.
 type Scale = Option<f64>;
 
 fn scales(space: &Space) -> Vec<Scale> {
@@ -125,7 +127,8 @@ fn scales(space: &Space) -> Vec<Scale> {
         .collect()
 }
 
-/// The correlation of two levels. An absent one is as far from any other as the ends are apart.
+/// The correlation of two levels. An absent level is as far from any other as the two ends are
+/// apart.
 fn correlation(scale: Scale, a: u32, b: u32, length: f64) -> f64 {
     if a == b {
         return 1.0;
@@ -148,7 +151,8 @@ fn correlation(scale: Scale, a: u32, b: u32, length: f64) -> f64 {
 struct Alike {
     scale: Scale,
     length: f64,
-    /// By distance in levels; all categories are 1 apart. Empty if it would be too long.
+    /// Correlations by distance in levels; all categories are 1 apart. Empty if the table would be
+    /// too long.
     by_distance: Vec<f64>,
 }
 
@@ -216,15 +220,15 @@ impl Kernel {
         self.hyperparameters.mix(product, sum)
     }
 
-    /// [`Kernel::correlation`] of all these with up to `LANES` points, but faster. Unused lanes are
-    /// meaningless.
+    /// [`Kernel::correlation`] of all these points with up to `LANES` points, but faster. Unused
+    /// lanes are meaningless.
     pub fn with_several<const LANES: usize>(
         &self,
         all: &ByLevel,
         points: &[Point],
     ) -> Vec<[f64; LANES]> {
         let used = points.len();
-        // Many points share a level, and each level is looked up once.
+        // Many points share a level, so each level is looked up once.
         let lanes = |parameter: usize, level: u32| {
             let (mut alike, mut differ) = ([1.0; LANES], [false; LANES]);
             for lane in 0..used {
@@ -262,9 +266,9 @@ impl Kernel {
 #[derive(Debug)]
 pub struct ByLevel {
     size: usize,
-    /// Each once.
+    /// The levels of all points, each once.
     levels: Vec<Level>,
-    /// Where each point's are in those, point by point.
+    /// For each point in turn, the places of its levels in `levels`.
     places: Vec<usize>,
 }
 
@@ -275,7 +279,7 @@ struct Level {
 }
 
 impl ByLevel {
-    /// Of points in the form of [`Space::seen`].
+    /// Groups points, which must be in the form of [`Space::seen`].
     pub fn new(points: &[Point]) -> Self {
         let of = |point: &Point| {
             let levels = point.0.clone().into_iter().enumerate();
@@ -353,7 +357,8 @@ impl Correlations {
         partial
     }
 
-    /// The matrix for hyperparameters that differ from `partial`'s only in what was searched.
+    /// The matrix for hyperparameters that differ from those of `partial` only in the coordinate
+    /// that is being searched.
     pub(crate) fn matrix(
         &mut self,
         partial: &Partial,

@@ -1,63 +1,67 @@
-//! Noise that how other runs fared meanwhile explains: a busy machine slows whatever runs.
+//! The noise that is explained by how other runs fared at the same time: a busy machine slows
+//! whatever runs.
 //!
-//! Log elapsed is `process + b x + noise`, x being the logarithm of how long other runs took, over
-//! what their parametrizations take; b is normal and integrated out (RW section 2.7). It shows
-//! between points and in the runs of one. A parametrization does not reach x. What a run itself did
-//! is left alone: to explain that away would explain away what a parametrization does. For estimates
-//! alone; claims have covariates of their own, from before a run's start.
+//! Log elapsed is `process + b x + noise`, where x is the logarithm of how long other runs took,
+//! over the usual times of their parametrizations. The slope b is normal and integrated out (RW
+//! section 2.7). Its effect shows between points and among the runs of one point. A parametrization
+//! has no influence on x. What a run itself did is not used as a covariate: explaining that away
+//! would explain away the effect of a parametrization. This serves estimates alone; claims have
+//! covariates of their own, from before a run's start.
 
 use super::{Observation, Scatter};
 use crate::math::Portable;
 
-/// The variance of b, relative to the process's: 1 where that has a deviation of 1/5.
+/// The variance of b, relative to the process's: b has variance 1 if the process has a standard
+/// deviation of 1/5.
 const SLOPE_VARIANCE: f64 = 25.0;
 
-/// How others fared during runs; by default nothing is known.
+/// How other runs fared during the runs of a study; by default nothing is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meanwhile {
-    /// The mean of each observation's runs, in their order; empty if nothing is known.
+    /// The mean of x over each observation's runs, in the observations' order; empty if nothing is
+    /// known.
     means: Vec<f64>,
-    /// Of all runs, around the means of their points.
+    /// Sums over all runs, around the means of their points.
     within: Sums,
-    /// How many, the sum of their squares around 0 (as ever), and how many points they are of.
+    /// The number of runs, the sum of the squares of x around 0 (which means as long as usual), and
+    /// the number of points.
     runs: f64,
     squares: f64,
     points: f64,
 }
 
-/// What how others fared meanwhile explains.
+/// The part of the noise that is explained by how other runs fared at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Explained {
-    /// How far log elapsed follows.
+    /// The slope b: how strongly log elapsed follows x.
     pub slope: f64,
-    /// The share of the variance of runs around their points, 0 to 1.
+    /// The share of the variance of runs around their points, from 0 to 1.
     pub share: f64,
-    /// By how much it raises the log of a mean of times: half the variance in it.
+    /// The amount by which the explained part raises the log of a mean of times: half its variance.
     pub raises: f64,
 }
 
 /// Sums over pairs of x and log elapsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
-    /// Of squares of x.
+    /// The sum of squares of x.
     pub(super) squares: f64,
-    /// Of products.
+    /// The sum of products of x and log elapsed.
     pub(super) products: f64,
 }
 
-/// The posterior of b, with a variance of the process of 1.
+/// The posterior of b, relative to a process with variance 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) slope: f64,
-    /// What it takes off the sum of squares.
+    /// The reduction of the sum of squares.
     pub(super) explains: f64,
-    /// What it takes off the log likelihood besides: b is not known.
+    /// The further reduction of the log likelihood, because b is not known.
     pub(super) doubt: f64,
 }
 
 impl Meanwhile {
-    /// Adds the runs of one more observation: log elapsed, and how others fared. Returns the mean of
-    /// the latter.
+    /// Adds the runs of one more observation: for each, log elapsed and x. Returns the mean of x.
     pub(super) fn enter(&mut self, runs: &[(f64, f64)]) -> f64 {
         let count = runs.len().max(1) as f64;
         self.points += f64::from(u8::from(!runs.is_empty()));
@@ -72,7 +76,7 @@ impl Meanwhile {
         others
     }
 
-    /// With the means of the observations that are fitted.
+    /// Completes the sums with the mean of x for each observation that is fitted.
     pub(super) fn of(self, means: Vec<f64>) -> Self {
         if self.squares == 0.0 {
             return Self::default();
@@ -80,12 +84,12 @@ impl Meanwhile {
         Meanwhile { means, ..self }
     }
 
-    /// Of each observation; none if nothing is known.
+    /// The mean of x for each observation; none if nothing is known.
     pub(super) fn means(&self) -> Option<&[f64]> {
         (!self.means.is_empty()).then_some(&self.means)
     }
 
-    /// With more observations, of which nothing is known.
+    /// The same with further observations of which nothing is known, up to `observations` in all.
     pub(super) fn of_so_many(&self, observations: usize) -> Self {
         let mut more = self.clone();
         if !more.means.is_empty() {
@@ -94,8 +98,8 @@ impl Meanwhile {
         more
     }
 
-    /// `points`: weighed by the inverse of the covariance; `noise`: of a run, relative to the
-    /// process's variance.
+    /// The posterior of b. `points` are sums weighted by the inverse of the covariance; `noise` is
+    /// the variance of a run, relative to the process's variance.
     pub(super) fn line(&self, points: Sums, noise: f64) -> Line {
         let squares = points.squares + self.within.squares / noise;
         let products = points.products + self.within.products / noise;
@@ -107,8 +111,8 @@ impl Meanwhile {
         }
     }
 
-    /// What this slope explains, if anything is known. `noise`: the variance of runs around their
-    /// points that is left.
+    /// The part that this slope explains; none if nothing is known. `noise` is the remaining
+    /// variance of runs around their points.
     pub(super) fn explained(&self, slope: f64, noise: f64) -> Option<Explained> {
         self.means()?;
         let of_runs = slope * slope * self.squares / self.runs;
@@ -120,7 +124,7 @@ impl Meanwhile {
         })
     }
 
-    /// Observations and scatter less what this slope explains.
+    /// The observations and the scatter without what this slope explains.
     pub(super) fn less(
         &self,
         observations: &[Observation],
@@ -151,10 +155,11 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    /// Log elapsed and how others fared, of each run of a point.
+    /// A point's level and, for each of its runs, log elapsed and x.
     type Runs<'a> = (u32, &'a [(f64, f64)]);
 
-    /// b as one more process of all runs, each for itself: what it leads to expect at a point.
+    /// The prediction at a point if b is one more process over all runs, each an observation by
+    /// itself.
     fn expected_one_by_one(known: &[Runs<'_>], kernel: &Kernel, noise: f64, asked: &Point) -> f64 {
         let all: Vec<(Point, f64, f64)> = known
             .iter()
@@ -224,7 +229,8 @@ mod tests {
         }
     }
 
-    /// A study of ten points, three runs each, where 80 % of the noise is the hour's.
+    /// A study of ten points with three runs each, in which 80 % of the noise is common to runs of
+    /// the same hour.
     fn study(knows: bool, seed: u64) -> (f64, f64, f64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let space = grid(&[10]);

@@ -24,10 +24,10 @@ use io_autotune_model::space::{Point, Space};
 pub struct Task {
     /// Means of logarithms, one per point.
     pub observations: Vec<Observation>,
-    /// How its runs scatter.
+    /// The scatter of the task's runs.
     pub scatter: Scatter,
-    /// The parameters that it depends on. For elapsed: besides those of measures that correlate
-    /// with it, through which it depends on theirs.
+    /// The parameters that the task depends on. For elapsed these are in addition to the parameters
+    /// of measures that correlate with it, through which it depends on theirs.
     pub cluster: Cluster,
 }
 
@@ -61,7 +61,7 @@ pub struct MultiTask {
     rows: Vec<Row>,
     seen: Vec<Vec<Point>>,
     posterior: Posterior,
-    /// For each measure, its correlation with elapsed; 0 if left out.
+    /// The correlation of each measure with elapsed; 0 if it is left out.
     correlations: Vec<f64>,
 }
 
@@ -69,12 +69,12 @@ pub struct MultiTask {
 struct Prior {
     parts: Vec<Part>,
     deviations: Vec<f64>,
-    /// For each task, one run's noise variance relative to the process's.
+    /// For each task, the noise variance of one run relative to the process's variance.
     noises: Vec<f64>,
 }
 
 impl Prior {
-    /// The covariance of two tasks, given their points' correlation under each part's kernel.
+    /// The covariance of two tasks, given the correlation of their points under each part's kernel.
     fn covariance(&self, task: usize, other: usize, correlation: impl Fn(usize) -> f64) -> f64 {
         let parts = self.parts.iter().enumerate();
         let sum: f64 = parts
@@ -127,7 +127,7 @@ struct Posterior {
 }
 
 impl Posterior {
-    /// None if the covariance is not positive definite.
+    /// Computes the posterior. None if the covariance is not positive definite.
     fn new(prior: &Prior, rows: &[Row], seen: &[Vec<Point>]) -> Option<Self> {
         let factor = Cholesky::new(prior.matrix(rows, seen))?;
         let columns: Vec<Vec<f64>> = (0..prior.deviations.len())
@@ -165,7 +165,8 @@ impl Posterior {
 
 impl MultiTask {
     /// Fits elapsed (the first task) and measures, whose logarithms should scatter alike. O(n^3).
-    /// None if elapsed has no observations or one that is not finite; such a measure is left out.
+    /// None if elapsed has no observations, or one that is not finite; a measure for which that
+    /// holds is left out.
     pub fn fit(space: &Space, tasks: &[Task]) -> Option<Self> {
         let (elapsed, measures) = tasks.split_first()?;
         let whole = Task {
@@ -214,7 +215,7 @@ impl MultiTask {
         })
     }
 
-    /// As [`Surrogate::fantasising`]; measures are not fantasised.
+    /// The same as [`Surrogate::fantasising`]; measures are not fantasised.
     pub fn fantasising(self, flights: &[(Point, f64)]) -> Option<Self> {
         let mut rows = self.rows.clone();
         for (point, runs) in flights {
@@ -232,7 +233,7 @@ impl MultiTask {
         Self::with(&self.space, self.prior, rows, self.correlations)
     }
 
-    /// Each measure's correlation with elapsed, from -1 to 1; 0 if left out.
+    /// The correlation of each measure with elapsed, from -1 to 1; 0 if it is left out.
     pub fn correlations(&self) -> &[f64] {
         &self.correlations
     }
@@ -267,7 +268,7 @@ impl MultiTask {
         }
         let variance = prior.covariance(0, 0, |_| 1.0);
         let mut unexplained = [variance; LANES];
-        // What the trends do not explain: H(x) - H' K^-1 k.
+        // The part of the trends that the observations do not determine: H(x) - H' K^-1 k.
         let mut trends = vec![[0.0; LANES]; posterior.columns.len()];
         trends[0] = [1.0; LANES];
         for (place, solved) in posterior.factor.solve_lanes(covariances).iter().enumerate() {
@@ -306,7 +307,7 @@ impl Alone {
         })
     }
 
-    /// A task over all parameters under another's kernel, with its own likeliest noise.
+    /// A task over all parameters under the kernel of another task, with its own likeliest noise.
     fn under(space: &Space, task: &Task, other: &Hyperparameters) -> Option<Self> {
         let (observations, scatter) = seen_by(task);
         let data = Data::of(&observations, scatter);
@@ -330,7 +331,8 @@ impl Alone {
     }
 }
 
-/// What elapsed depends on by itself: its cluster, and all that no measure stands for that is left.
+/// The parameters of elapsed's own part: those of its cluster that no measure's cluster covers; all
+/// parameters if that leaves none, or if a measure depends on all.
 fn own_cluster(space: &Space, wanted: Cluster, kept: &[(usize, &Task, Alone)]) -> Cluster {
     let measures = || kept[1..].iter().map(|(_, task, _)| task.cluster);
     if wanted == Cluster::ALL || measures().any(|cluster| cluster == Cluster::ALL) {
@@ -345,7 +347,8 @@ fn own_cluster(space: &Space, wanted: Cluster, kept: &[(usize, &Task, Alone)]) -
     }
 }
 
-/// A task's observations as its cluster sees them: points that it cannot distinguish are merged.
+/// A task's observations as its cluster sees them: points that the cluster cannot distinguish are
+/// merged.
 fn seen_by(task: &Task) -> (Vec<Observation>, Scatter) {
     if task.cluster == Cluster::ALL {
         return (task.observations.clone(), task.scatter);
@@ -378,7 +381,8 @@ fn seen_by(task: &Task) -> (Vec<Observation>, Scatter) {
     (seen, scatter)
 }
 
-/// Gives all tasks over all parameters the one task's kernel under which they are likeliest.
+/// Gives all tasks over all parameters the same kernel: the one of a task under which they are
+/// likeliest together.
 fn share_kernel(space: &Space, tasks: &mut [(usize, &Task, Alone)]) {
     let sharing: Vec<usize> = (0..tasks.len())
         .filter(|place| tasks[*place].1.cluster == Cluster::ALL)

@@ -1,4 +1,5 @@
-//! What the surrogate is fitted to: a view's points, each by the logarithm of its mean elapsed.
+//! The observations that the surrogate is fitted to: a view's points, each with the logarithm of
+//! its mean elapsed.
 
 use crate::history::by_point::Known;
 use crate::math::Portable;
@@ -6,32 +7,33 @@ use crate::surrogate::meanwhile::Meanwhile;
 use crate::surrogate::{Data, Observation, Scatter};
 use io_autotune_model::space::Point;
 
-/// Most points of a fit.
+/// The most points of a fit.
 pub(super) const MOST_POINTS: usize = 96;
-/// Of those, the best ones; the others are spread over the rest.
+/// The number of those that are the best points; the others are spread over the rest.
 const BEST_POINTS: usize = 64;
-/// A point needs this many runs before its slow outliers are pulled in.
+/// The number of runs that a point needs before its slow outliers are pulled in.
 const OUTLIERS_FROM: usize = 3;
-/// An outlier exceeds the median by this times (median - fastest), but at least by the minimum.
+/// An outlier exceeds the median by this many times (median - fastest), and at least by the
+/// minimum.
 const OUTLIER_REACH: f64 = 2.0;
 const OUTLIER_LEAST: f64 = 0.1;
 /// With n runs, n / (n + this) of an outlier's excess is believed: one slow run of three is likely
 /// bad luck, one of ten is typical of the point.
 const OUTLIER_DOUBT: f64 = 4.0;
 
-/// What a surrogate is fitted to.
+/// The data that a surrogate is fitted to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Each point once.
+    /// One observation for each point.
     pub observations: Vec<Observation>,
-    /// Of all points' runs.
+    /// The scatter of all points' runs.
     pub scatter: Scatter,
-    /// How others fared while they ran.
+    /// How other runs fared at the same time.
     pub meanwhile: Meanwhile,
 }
 
 impl Observed {
-    /// Without a word of how others fared.
+    /// Observations without knowledge of how other runs fared.
     pub(super) fn of(observations: &[Observation], scatter: Scatter) -> Self {
         Observed {
             observations: observations.to_vec(),
@@ -84,9 +86,10 @@ pub(super) fn observe(known: &[(&Point, &Known)], default: &Point) -> Observed {
     }
 }
 
-/// The log of a point's mean elapsed, and of each run, with that of how others fared meanwhile. Not
-/// the mean of logarithms: users wait for the sum of times. Outliers are pulled in, censored runs
-/// raise it. Who is as slow as all others then is no outlier.
+/// The log of a point's mean elapsed and, for each run, log elapsed and how other runs fared at the
+/// same time. The mean is one of times and not of logarithms, because users wait for the sum of
+/// times. Outliers are pulled in, and censored runs raise the mean. A run that was slow when all
+/// others were slow too is not an outlier.
 fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, Vec<(f64, f64)>)> {
     let estimate = known.mean()?;
     if known.logs().is_empty() || known.count() == 0 {
@@ -109,7 +112,7 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, Vec<(f64, f64)
     }
     let logs: Vec<f64> = runs.iter().map(|(log, _)| *log).collect();
     scatter.add(&logs);
-    // Relative to the largest, against overflow.
+    // Relative to the largest logarithm, against overflow.
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let shares: f64 = logs.iter().map(|log| (log - largest).exponential()).sum();
     let log_mean = largest + (shares / logs.len() as f64).logarithm();

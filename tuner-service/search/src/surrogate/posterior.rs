@@ -29,7 +29,7 @@ pub struct Modelled<'a> {
 }
 
 impl<'a> Modelled<'a> {
-    /// With surrogates that were fitted before, where there is a cache.
+    /// A view whose surrogates come from the cache if equal data were fitted before.
     pub fn new(view: View<'a>, cache: Option<&'a SurrogateCache>) -> Self {
         Modelled {
             view,
@@ -42,14 +42,15 @@ impl<'a> Modelled<'a> {
         }
     }
 
-    /// On what other studies lead to expect, once a run of another point than the default counted.
+    /// Adds a prior from other studies. It is used once a run of another point than the default has
+    /// counted.
     #[must_use]
     pub fn on(mut self, prior: Option<&'a Arc<Prior>>) -> Self {
         self.prior = prior;
         self
     }
 
-    /// What the prior says by now, whether it is relied on or not.
+    /// The prior's mean, weighted by the runs so far, whether the surrogate leans on it or not.
     pub fn expected(&self) -> Option<&Mean> {
         self.mean().map(AsRef::as_ref)
     }
@@ -69,20 +70,21 @@ impl<'a> Modelled<'a> {
         self.expected.get_or_init(mean).as_ref()
     }
 
-    /// Whether other studies say that a point takes more than this log ratio to the default.
+    /// Returns true if other studies show that the log ratio of a point's time to the default's
+    /// exceeds `most`.
     pub fn is_dreaded(&self, point: &Point, most: f64) -> bool {
         self.expected()
             .is_some_and(|mean| mean.is_terrible(point, most))
     }
 
-    /// None before a run has counted.
+    /// The posterior of the ended runs. None before a run has counted.
     pub fn fitted(&self) -> Option<&Fitted> {
         self.fitted
             .get_or_init(|| Fitted::new(&self.view, self.cache, self.mean()))
             .as_ref()
     }
 
-    /// None before a run has counted.
+    /// The posterior with the runs in flight. None before a run has counted.
     pub fn posterior(&self) -> Option<&Posterior> {
         self.posterior
             .get_or_init(|| Posterior::new(&self.view, self.fitted()?))
@@ -128,7 +130,7 @@ impl Fitted {
     ) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let observed = observe(&known, &view.default);
-        // The default alone cannot contradict a prior.
+        // Runs of the default alone cannot contradict a prior.
         let is_another = |one: &Observation| one.point != view.default;
         let mean = mean.filter(|_| observed.observations.iter().any(is_another));
         let mean = mean.map(Arc::clone);
@@ -166,12 +168,14 @@ impl Fitted {
         self.fit.surrogate.predict(point)
     }
 
-    /// The variance of a run's log elapsed around its parametrization's mean, by repeated runs.
+    /// The variance of a run's log elapsed around its parametrization's mean, estimated from
+    /// repeated runs.
     pub fn noise(&self) -> f64 {
         self.fit.scatter.variance()
     }
 
-    /// What how others fared meanwhile explains; none if nothing is known of others.
+    /// The part of the noise that is explained by how other runs fared at the same time; none if
+    /// nothing is known of other runs.
     pub fn explained(&self) -> Option<Explained> {
         let meanwhile = &self.fit.observed.meanwhile;
         meanwhile.explained(self.fit.slope, self.noise())
@@ -183,7 +187,8 @@ impl Fitted {
     }
 }
 
-/// The posterior with the runs in flight ended as predicted (kriging believer), for the search.
+/// The posterior as if the runs in flight had ended as predicted (kriging believer), for the
+/// search.
 #[derive(Debug)]
 pub struct Posterior {
     /// The surrogate.

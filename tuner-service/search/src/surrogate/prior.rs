@@ -1,10 +1,12 @@
-//! A prior mean from other studies of the space: what each learnt of points relative to its own
-//! default. Sources that rank the study's points as its runs do weigh more (as the ranking-weighted
-//! ensemble of M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer learning for Bayesian
-//! optimization", 2018); before it has runs, those whose runs have similar measures.
+//! A prior mean from other studies of the space: what each of them learnt of points relative to its
+//! own default. Sources that rank the study's points as its runs do weigh more (as in the
+//! ranking-weighted ensemble of M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer
+//! learning for Bayesian optimization", 2018). Before the study has runs, sources whose runs have
+//! similar measures weigh more.
 //!
-//! The study's processes lean on this mean by 0 to 1, one more hyperparameter: the likelihood of its
-//! own runs decides. So a prior that its runs contradict has no weight within a few of them.
+//! The study's processes lean on this mean by a factor from 0 to 1, one more hyperparameter that
+//! the likelihood of the study's own runs decides. A prior that these runs contradict has therefore
+//! no weight after a few of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,13 +21,14 @@ use crate::math::Portable;
 use io_autotune_model::OTHERS_RATIO;
 use io_autotune_model::space::{Parametrization, Point, Space};
 
-/// Most sources of a prior: each is a process, which is fitted and asked.
+/// The most sources of a prior. Each is a process, which is fitted and asked for predictions.
 pub const MOST_SOURCES: usize = 8;
-/// Most points that a source keeps, those with most runs: fitting takes their number cubed.
+/// The most points that a source keeps, those with most runs: fitting takes time proportional to
+/// the cube of their number.
 const MOST_LEARNT: usize = 48;
-/// A source knows at least so many points: fewer tell no shape.
+/// The least number of points that a source must have: fewer do not show a shape.
 const LEAST_LEARNT: usize = 6;
-/// How much a process leans on the mean, with probabilities. Without a prior it does by 0.
+/// How far a process leans on the mean, with prior probabilities. Without a prior it leans by 0.
 pub(super) const LEANS: [(f64, f64); 5] = [
     (0.0, 0.4),
     (0.25, 0.15),
@@ -33,47 +36,50 @@ pub(super) const LEANS: [(f64, f64); 5] = [
     (0.75, 0.15),
     (1.0, 0.15),
 ];
-/// Sources whose measures differ by this factor's logarithm, on average, weigh exp(-1/2) as much.
+/// The spread of measures: a source whose measures differ on average by this much, in logarithms,
+/// has the weight exp(-1/2).
 const MEASURES_SPREAD: f64 = 0.7;
-/// The largest distance of measures, in spreads: nobody is left out unheard.
+/// The largest distance of measures, in spreads. The cap keeps a small weight for every source.
 const FARTHEST: f64 = 3.0;
-/// The distance where no measure is known of both.
+/// The distance if there is no measure that both have.
 const UNKNOWN: f64 = 1.0;
-/// What a point adds to the log weight of a source that ranks all points alike.
+/// The log weight that a source gains per point if it ranks all points as the study does.
 const RANKS: f64 = 0.6;
-/// So many points count at most.
+/// The most points that count in the ranking.
 const MOST_RANKED: f64 = 20.0;
-/// A point is promised, or terrible, beyond so many standard deviations of what sources say.
+/// The number of standard deviations by which a prediction must be faster, or too slow, before a
+/// point counts as promised, or as terrible.
 const DOUBT: f64 = 1.0;
-/// So many sources have to say so.
+/// The number of sources that must agree on it.
 const AGREEING: usize = 2;
-/// Sources with a smaller weight are not counted.
+/// The weight below which sources are not counted.
 const COUNTED: f64 = 0.05;
-/// So much of the mean is believed where its word replaces design points, and steps.
+/// How far the study must lean on the mean before the mean replaces design points and steps.
 pub const TRUSTED: f64 = 0.45;
-/// The least that is promised, as the log of a ratio.
+/// The smallest promised gain, as the log of a ratio.
 const LEAST_PROMISE: f64 = 0.03;
 
-/// What a study learnt of its space.
+/// The results of a study about its space, from which another study can take its prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     learnt: Vec<Learnt>,
     squares: f64,
     degrees: f64,
-    /// The logarithms of what runs of the default did, by name.
+    /// The means of the logarithms of the measures of runs of the default, by name.
     measures: BTreeMap<String, f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Learnt {
     parametrization: Parametrization,
-    /// The log of its mean elapsed over the default's.
+    /// The log of the point's mean elapsed over the default's.
     log_ratio: f64,
     runs: f64,
 }
 
 impl Source {
-    /// None where too little is known: of the default, or of other points.
+    /// A source from a study's history. None if too little is known of the default, or of other
+    /// points.
     pub fn of(space: &Space, history: &History) -> Option<Self> {
         let view = View::new(space, history, &[]);
         let known: Vec<(&Point, &Known)> = view.iter().filter(|(_, k)| k.is_eligible()).collect();
@@ -87,7 +93,8 @@ impl Source {
         if default.runs < MIN_RUNS as f64 || observations.len() < LEAST_LEARNT {
             return None;
         }
-        // The default is a point like others; a stable sort keeps the space's order.
+        // The default is kept or left out like any other point. The sort is stable, so equal ones
+        // keep the space's order.
         observations.sort_by(|a, b| b.runs.total_cmp(&a.runs));
         observations.truncate(MOST_LEARNT);
         let learnt = observations.iter().map(|one| Learnt {
@@ -103,12 +110,12 @@ impl Source {
         })
     }
 
-    /// The logarithms of what runs of the default did, by name.
+    /// The means of the logarithms of the measures of runs of the default, by name.
     pub fn measures(&self) -> &BTreeMap<String, f64> {
         &self.measures
     }
 
-    /// How far the measures of its runs are from another's, from 0 to 3.
+    /// The distance of this source's measures from another study's, from 0 to 3.
     pub fn distance(&self, measures: &BTreeMap<String, f64>) -> f64 {
         let squares: Vec<f64> = measures
             .iter()
@@ -123,22 +130,23 @@ impl Source {
     }
 }
 
-/// The means of the logarithms of what runs of the default did.
+/// The means of the logarithms of the measures of runs of the default, by name.
 pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
     let default = view.default_known();
     let measures = default.measures.iter();
-    // How busy the machine was says nothing of an application.
+    // How busy the machine was says nothing about an application.
     let measures = measures.filter(|(name, one)| one.count > 0 && *name != OTHERS_RATIO);
     measures
         .map(|(name, one)| (name.clone(), one.mean))
         .collect()
 }
 
-/// A source with its process, which is fitted once for all who begin from it.
+/// A source with its process, which is fitted once for all studies that begin from it.
 #[derive(Debug)]
 pub struct SharedSource {
     source: Source,
-    /// Of the space of who asked first; others fit their own.
+    /// The process in the space of the first study that asked for it. Studies with another space
+    /// fit their own.
     process: OnceLock<(Space, Option<Arc<Process>>)>,
 }
 
@@ -167,16 +175,16 @@ impl SharedSource {
 pub struct Prior {
     space: Space,
     sources: Vec<Arc<SharedSource>>,
-    /// With their places among the sources.
+    /// The processes, with their places among the sources.
     processes: Vec<(usize, Arc<Process>)>,
 }
 
 #[derive(Debug)]
 struct Process {
     surrogate: Surrogate,
-    /// What it predicts of the default.
+    /// The prediction of the default.
     default: f64,
-    /// What its study ran, in the space.
+    /// The points that the source's study ran, in this space.
     points: Vec<Point>,
 }
 
@@ -215,7 +223,7 @@ impl Process {
 }
 
 impl Prior {
-    /// Of the first [`MOST_SOURCES`]; none where no source knows this space.
+    /// The prior of the first [`MOST_SOURCES`] sources; none if no source has this space's points.
     pub fn new(space: &Space, sources: &[Arc<SharedSource>]) -> Option<Self> {
         let sources = &sources[..sources.len().min(MOST_SOURCES)];
         let processes = sources.iter().enumerate();
@@ -237,7 +245,7 @@ impl Prior {
             && self.space == *space
     }
 
-    /// The mean for a study that has seen this.
+    /// The mean, weighted for a study that has made these observations.
     pub fn mean(self: &Arc<Self>, view: &View<'_>, seen: &[Observation], scatter: Scatter) -> Mean {
         let points: Vec<Point> = seen.iter().map(|one| one.point.clone()).collect();
         let own = measures(view);
@@ -267,8 +275,9 @@ impl Prior {
     }
 }
 
-/// How alike points are ranked: from minus to plus the number of points but one. Pairs whose
-/// difference noise explains count less.
+/// How far expected times rank points as the observed times do: from minus to plus the number of
+/// points less one, of which at most [`MOST_RANKED`] count. Pairs whose difference may be noise
+/// count less.
 fn agreement(seen: &[Observation], expected: &[f64], noise: f64) -> f64 {
     let (mut sum, mut all) = (0.0, 0.0);
     for (place, (one, mean)) in seen.iter().zip(expected).enumerate() {
@@ -286,11 +295,11 @@ fn agreement(seen: &[Observation], expected: &[f64], noise: f64) -> f64 {
     if all > 0.0 { points * sum / all } else { 0.0 }
 }
 
-/// What sources lead to expect: the log of a point's elapsed over the default's.
+/// The mean of a prior: the log of a point's elapsed over the default's.
 #[derive(Clone, Debug)]
 pub struct Mean {
     prior: Arc<Prior>,
-    /// Of the processes; their sum is 1.
+    /// The weights of the processes; they sum to 1.
     weights: Vec<f64>,
 }
 
@@ -301,7 +310,7 @@ impl PartialEq for Mean {
 }
 
 impl Mean {
-    /// At these points.
+    /// The mean at these points.
     pub fn at(&self, points: &[Point]) -> Vec<f64> {
         let mut means = vec![0.0; points.len()];
         for ((_, process), weight) in self.prior.processes.iter().zip(&self.weights) {
@@ -317,7 +326,7 @@ impl Mean {
         self.at(&points)
     }
 
-    /// With the variance between sources, and of each.
+    /// The predictions at these points. The variance includes that between sources.
     fn predict(&self, points: &[Point]) -> Vec<Prediction> {
         let each: Vec<(f64, f64, Vec<Prediction>)> = self
             .prior
@@ -351,8 +360,9 @@ impl Mean {
             .collect()
     }
 
-    /// Of what sources ran, and of these points, what promises most, with its log ratio to the
-    /// default: faster by its doubt, as two of them say at least.
+    /// The most promising of the points that sources ran and of `others`, with its log ratio to the
+    /// default. It must be faster even by the pessimistic end of its prediction, and at least two
+    /// sources must say so.
     pub fn promising(
         &self,
         others: &[Point],
@@ -383,7 +393,8 @@ impl Mean {
             .map(|(prediction, point)| (point, prediction.mean))
     }
 
-    /// Of what sources ran, so many that promise most, whatever the doubt.
+    /// The points with the lowest means among those that sources ran, at most `most`, however
+    /// uncertain.
     pub fn best(&self, most: usize) -> Vec<Point> {
         let known = self
             .prior
@@ -399,19 +410,19 @@ impl Mean {
         ranked.into_iter().map(|(_, point)| point).collect()
     }
 
-    /// Whether several sources say that a point is faster than the default.
+    /// Returns true if several sources say that a point is faster than the default.
     pub fn is_promised(&self, point: &Point) -> bool {
         self.agree(point, |log_ratio| log_ratio < -LEAST_PROMISE)
     }
 
-    /// Whether several sources say that a point takes more than this log ratio.
+    /// Returns true if several sources say that a point's log ratio to the default exceeds `most`.
     pub fn is_terrible(&self, point: &Point, most: f64) -> bool {
         let far = |one: &Prediction| one.mean - DOUBT * one.variance.sqrt() > most;
         self.agree(point, |log_ratio| log_ratio > most)
             && self.predict(std::slice::from_ref(point)).iter().all(far)
     }
 
-    /// Whether several sources that count say so: nobody is believed alone.
+    /// Returns true if several sources that count agree: no source is believed alone.
     fn agree(&self, point: &Point, says: impl Fn(f64) -> bool) -> bool {
         let points = std::slice::from_ref(point);
         let each = self.prior.processes.iter().zip(&self.weights);
@@ -420,7 +431,7 @@ impl Mean {
         say.count() >= AGREEING
     }
 
-    /// How many sources count.
+    /// The number of sources that count.
     pub fn counted(&self) -> u64 {
         self.weights
             .iter()
@@ -436,8 +447,8 @@ mod tests {
     use crate::surrogate::posterior::Modelled;
     use crate::testing::{grid, history, tested};
 
-    /// Twelve points of a valley whose bottom is at level 5 of 7, against the default 0; turned
-    /// upside down where `height` is negative.
+    /// Twelve points of a valley whose bottom is at level 5 of 7, relative to the default at level
+    /// 0; upside down if `height` is negative.
     fn valley(space: &Space, height: f64, points: usize) -> History {
         let time =
             |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exponential();
@@ -460,7 +471,7 @@ mod tests {
         view.on(Some(&prior)).expected().unwrap().clone()
     }
 
-    /// How much is believed of a source after some own runs.
+    /// How far a study leans on a source after some runs of its own.
     fn lean(space: &Space, source: &Source, own: &History) -> f64 {
         let prior = Arc::new(Prior::new(space, &[shared(source)]).unwrap());
         let view = Modelled::new(View::new(space, own, &[]), None).on(Some(&prior));
@@ -504,7 +515,8 @@ mod tests {
         assert!((-1.4..-0.8).contains(&log_ratio), "{log_ratio}");
         let disputed = mean_of(&space, &[source(1.0), source(-1.0)], &own);
         assert_eq!(disputed.promising(&[], any), None);
-        // Upside down the bottom takes several times the default: two have to say so.
+        // Upside down, the bottom takes several times as long as the default. Two sources have to
+        // say so.
         let worst = Point(vec![5, 0]);
         let two = mean_of(&space, &[source(-1.0), source(-0.9)], &own);
         assert!(two.is_terrible(&worst, 2.0_f64.logarithm()));
@@ -541,7 +553,7 @@ mod tests {
         own.tested[0].record_measures(&BTreeMap::from([("bytes".to_owned(), 1.1e6)]));
         let weights = mean_of(&space, &sources, &own).weights;
         assert!(weights[1] > 0.9, "{weights:?}");
-        // Its runs say otherwise, one after the other.
+        // The study's own runs contradict the source, one after the other.
         for (ordinal, level, time) in [
             (5, 5, 15.0),
             (6, 3, 22.0),
@@ -572,7 +584,7 @@ mod tests {
         assert_eq!(alone.lean(), 0.0);
         assert!(on.lean() > 0.0);
         assert_ne!(alone.predict(&far), on.predict(&far));
-        // What it predicts of a point is what it predicts of many.
+        // A prediction does not depend on the other points that are asked for.
         let points = [far.clone(), Point(vec![5, 0])];
         let (each, all) = (on.predict(&far), on.predict_all(&points));
         assert_eq!(each, all[0]);
@@ -591,7 +603,7 @@ mod tests {
             Arc::clone(&prior.processes[0].1)
         };
         assert!(Arc::ptr_eq(&process(&space), &process(&space)));
-        // Of a restricted space it is another one.
+        // In a restricted space it is another process.
         assert_eq!(process(&other).points.len(), process(&space).points.len());
         assert!(!Arc::ptr_eq(&process(&other), &process(&space)));
     }

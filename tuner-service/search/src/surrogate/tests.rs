@@ -40,7 +40,7 @@ fn the_factor_solves_what_it_factors() {
     assert!((2.0 * factor.half_log_determinant() - determinant.logarithm()).abs() < 1e-12);
 }
 
-/// More rows than are factored side by side, and not a multiple of them.
+/// A matrix with more rows than are factored side by side, and not a multiple of them.
 #[test]
 fn a_larger_factor_is_one_too() {
     let size = 29;
@@ -229,7 +229,8 @@ fn nothing_and_nonsense_have_no_process_and_the_same_times_have_one() {
     assert!(at(&same, &[3]).variance.is_finite());
 }
 
-/// Of the same data, the kernel and its hyperparameters given: `make reference`, analysis/laboratory/reference.
+/// Of the same data, the kernel and its hyperparameters given: `make -C analysis reference`,
+/// `analysis/laboratory/reference`.
 #[test]
 fn the_process_is_scikit_learns() {
     #[derive(serde::Deserialize)]
@@ -287,7 +288,8 @@ fn the_process_is_scikit_learns() {
     assert_eq!(reference.predicted.len() as u128, space.size());
     for theirs in reference.predicted {
         let prediction = at(&ours, &theirs.point);
-        // Theirs is for a process of variance 1, which ours estimates.
+        // Scikit-learn's variance is for a process of variance 1; this process estimates its
+        // variance.
         let variance = prediction.variance / ours.variance;
         let (mean, point) = (prediction.mean, theirs.point);
         assert!(
@@ -318,7 +320,7 @@ fn processes_that_disagree_are_less_sure_than_one_and_those_that_agree_are_not()
     let (one, all) = (one.predict(&unseen), several.predict(&unseen));
     assert!((one.mean - all.mean).abs() > 1e-3, "{one:?} {all:?}");
     assert_eq!(several.predict_all(&[few[0].point.clone(), unseen])[1], all);
-    // What ran often is known whatever the hyperparameters are.
+    // A point that ran often is known, whatever the hyperparameters are.
     let often: Vec<Observation> = few
         .iter()
         .map(|known| Observation {

@@ -1,14 +1,14 @@
-//! Who may do what: the one table, endpoint by role. `docs/access.md` has the same.
+//! The table of the rights of access, endpoint by role. `docs/access.md` has the same table.
 
 use axum::http::Method;
 
 use crate::quota::Cost;
 
-/// What a caller is, by the credential and `[access]` of service.toml. Everyone is a user; a caller
-/// may be several things.
+/// A role of a caller, by its credential and `[access]` of service.toml. Everyone is a user; a
+/// caller may have several roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Whoever has a valid credential.
+    /// Everyone with a valid credential.
     User,
     /// `report_uids` and `report_groups`: reads the nightly report.
     ReportReader,
@@ -19,7 +19,7 @@ pub(crate) enum Role {
     Operator,
     /// `admin_uids` and `admin_groups`: reads and changes everyone's.
     Admin,
-    /// Root of a node: says what runs do.
+    /// Root of a node: starts, finishes and checks runs.
     Node,
     /// `collectors`: delivers how jobs ended.
     Collector,
@@ -40,13 +40,14 @@ impl Role {
         Self::BurstBuffer,
     ];
 
-    /// Whether it speaks for jobs, whose number Slurm bounds, and not for a user who asks.
+    /// Returns true if the role acts for jobs, whose number Slurm bounds, and not for a user who
+    /// asks.
     pub(crate) fn speaks_for_jobs(self) -> bool {
         matches!(self, Self::Node | Self::Collector | Self::BurstBuffer)
     }
 }
 
-/// Whose things an endpoint answers about or changes.
+/// The studies and runs about which an endpoint answers, or which it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Grant {
     /// The caller's own.
@@ -64,19 +65,21 @@ use Role::{Admin, BurstBuffer, Collector, Coordinator, Node, Operator, ReportRea
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) method: Method,
-    /// As the router and the API's description have it.
+    /// The path as the router and the API's description write it.
     pub(crate) path: &'static str,
     pub(crate) grants: &'static [(Role, Grant)],
-    /// What a caller without a grant is told.
+    /// The message for a caller without a grant.
     pub(crate) refusal: &'static str,
-    /// Answers with a page of runs, studies or the audit's lines, or with all of a study.
+    /// True if the answer is a page of runs, of studies or of the audit's lines, or a study in
+    /// full.
     is_listing: bool,
-    /// Does something once more each time it is read; others' answers are the same however often a
-    /// request is sent.
+    /// True if each reading of the request has a further effect; other requests may be sent any
+    /// number of times.
     is_report: bool,
-    /// What it writes has the request's nonce with it: it finds by itself that it was read before.
+    /// True if what the request writes is stored with its nonce, so that the statement itself finds
+    /// a second reading.
     pub(crate) keeps_nonce: bool,
-    /// Takes a file in pieces, from whoever is granted it.
+    /// True if it takes a file in pieces from those to whom it is granted.
     pub(crate) is_import: bool,
 }
 
@@ -130,9 +133,9 @@ impl Endpoint {
     }
 }
 
-/// For all, as it is about the site.
+/// For every user, as the answer is about the site.
 const SITE: &[(Role, Grant)] = &[(User, All)];
-/// Likewise; an admin is told more.
+/// For every user; an admin's answer has more.
 const SITE_AND_ADMINS: &[(Role, Grant)] = &[(User, All), (Admin, All)];
 /// To read: one's own, or everyone's.
 const READ_OWN: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
@@ -229,7 +232,7 @@ impl Endpoint {
         fits && parts.next().is_none()
     }
 
-    /// Whether it changes what studies do: what admins change.
+    /// Returns true if it changes what studies do, as every change that an admin may make does.
     pub(crate) fn steers(&self) -> bool {
         self.method == Method::POST && self.grants.iter().any(|(role, _)| *role == Admin)
     }
@@ -245,12 +248,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether a request may be read but once, by whichever replica.
+    /// Returns true if a request may be read only once, by any of the replicas.
     pub(crate) fn acts_once(&self) -> bool {
         self.steers() || self.is_report
     }
 
-    /// What these roles together are granted.
+    /// The widest grant of the given roles; `None` if they have none.
     pub(crate) fn grant(&self, is: impl Fn(Role) -> bool) -> Option<Grant> {
         let held = self.grants.iter().filter(|(role, _)| is(*role));
         held.map(|(_, grant)| *grant).max()

@@ -1,4 +1,4 @@
-//! What can be tuned.
+//! The accelerators that can be tuned.
 
 use std::sync::Arc;
 

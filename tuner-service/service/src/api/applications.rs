@@ -1,4 +1,4 @@
-//! Which application a job's name is.
+//! The application of a job, by its name and the site's rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use io_autotune_protocol::{ApplicationRules, JobNames};
 use super::{ApiError, Service};
 use crate::reader::Reader;
 
-/// How far back the job names reach.
+/// The period in which the job names are looked for.
 const WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const NAMES: usize = 10_000;

@@ -1,4 +1,4 @@
-//! The audit: who changed what, when and why; and its undoing.
+//! The audit, that is, the record of who changed what, when and why; and the undoing of changes.
 
 use std::sync::Arc;
 
@@ -18,25 +18,25 @@ use super::studies::{key_of, one_row, renew};
 use super::{ApiError, Service};
 use crate::reader::Reader;
 
-/// Lines of a page.
+/// The most lines of a page.
 const PAGE: u32 = 500;
 
-/// Which lines to show.
+/// The lines of the audit that are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AuditQuery {
-    /// Only this study's.
+    /// Only the lines about this study.
     study: Option<i64>,
-    /// Only what this user did, by uid.
+    /// Only the changes by this user, by uid.
     by: Option<u32>,
-    /// Only those before this line.
+    /// Only the lines before this one.
     before: Option<i64>,
-    /// The newest so many (100 unless said, 500 at the most).
+    /// The number of lines, newest first (100 unless given, 500 at the most).
     limit: Option<u32>,
 }
 
 impl Asker {
-    /// What this user changes, and how much of it. A site's admins change as much as the site needs.
+    /// The audit's view of a change by this user, with the user's limits. Admins have no limits.
     pub(crate) fn audit<'a>(&self, service: &Service, why: &'a str) -> Audit<'a> {
         let unbounded = Audit::unbounded(self.caller.uid, why);
         match self.reader {
@@ -52,7 +52,8 @@ impl Asker {
     }
 }
 
-/// Lines of the audit, newest first: those about studies that the caller sees, or all for who may read them.
+/// Lines of the audit, newest first: those about studies that the caller may see, or all for those
+/// who may read the whole audit.
 #[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses((status = 200, body = Vec<AuditLine>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
@@ -74,7 +75,7 @@ pub(super) async fn list(
     Ok(Json(lines.map(|line| told(&service, line)).collect()))
 }
 
-/// Undoes what a line tells, if it is still in force.
+/// Undoes the change that a line records, if it is still in force.
 #[utoipa::path(post, path = "/v1/audit/{audit_id}/undo", request_body = WhyRequest,
     params(("audit_id" = i64, Path, description = "The line")),
     responses((status = 200, body = AuditLine), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -86,7 +87,7 @@ pub(super) async fn undo(
     Checked(Json(body)): Checked<Json<WhyRequest>>,
 ) -> Result<Json<AuditLine>, ApiError> {
     let entry = one(&service, asker.reader, audit_id).await?;
-    // An order for everyone is seen by all, and taken back by admins.
+    // An order for everyone is visible to all, and undone by admins.
     let is_own = entry.owner_uid.is_some() || scope_owner(&entry) == asker.reader.owner();
     if asker.reader.owner().is_some() && !is_own {
         return Err(ApiError::forbidden(
@@ -150,13 +151,13 @@ fn not_found(audit_id: i64) -> ApiError {
     )
 }
 
-/// Whose studies an order is about; `None`: everyone's.
+/// The owner of the studies of an order's scope; `None` if it is for everyone's.
 fn scope_owner(entry: &AuditLine) -> Option<u32> {
     let uid = entry.detail.get("scope")?.get("owner_uid")?.as_u64()?;
     u32::try_from(uid).ok()
 }
 
-/// As it is told: where there is one cluster, nobody need know of clusters.
+/// A line as it is answered: without the cluster where there is only one.
 fn told(service: &Service, line: AuditLine) -> AuditLine {
     AuditLine {
         cluster: line.cluster.and_then(|name| service.shown_cluster(&name)),

@@ -1,4 +1,4 @@
-//! What handlers are given: parts of a request that could be read, and who asks.
+//! Extractors of handlers: the parts of a request, and who sent it.
 
 use axum::extract::rejection::ExtensionRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use super::ApiError;
 use super::deciding::Asker;
 
-/// What cannot be read, or holds what it must not, is refused in the API's form.
+/// An extractor whose rejection is answered in the API's form. It also refuses a request whose path
+/// or query holds a NUL.
 pub(super) struct Checked<E>(pub(super) E);
 
 impl<S, E> FromRequestParts<S> for Checked<E>
@@ -22,7 +23,7 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        // What it names is looked for in the database, whose texts have none.
+        // Its names are looked up in the database, whose texts have no NUL.
         let asked = parts.uri.path_and_query();
         if asked.is_some_and(|asked| asked.as_str().contains("%00")) {
             return Err(ApiError::bad_request(

@@ -1,4 +1,5 @@
-//! What decides for a study in the place of its search: an order, or the study's own pin.
+//! What a study's runs get in the place of the search's choice: by an order, or by the study's own
+//! pin.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,15 +16,15 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::reader::Reader;
 
-/// The newest lines of the audit among which a run's pin is looked for.
+/// The number of the newest lines of the audit among which a run's pin is looked for.
 const LINES: i64 = 500;
 
-/// Whether a user has ordered it for their own studies.
+/// Returns true if a user has given the order for their own studies.
 pub(super) fn is_own(order: &OrderRow, caller: Caller) -> bool {
     order.uid == caller.uid && order.scope.owner_uid == Some(caller.uid)
 }
 
-/// An order, which `may_end` says of nobody that they may end it.
+/// An order as it is answered, without leave for anybody to end it.
 pub(super) fn told(order: OrderRow) -> OrderSummary {
     let (kind, values) = match order.directive {
         Directive::Pin(values) => (OrderKind::Pin, Some(values)),
@@ -51,7 +52,7 @@ pub(super) fn told(order: OrderRow) -> OrderSummary {
     }
 }
 
-/// A pin of a study's own.
+/// A study's own pin as it is answered.
 fn told_pin(study_id: i64, space: &Space, pin: Pin) -> OrderSummary {
     let values = differences(space, &pin.parametrization).0;
     let values = values
@@ -75,7 +76,7 @@ fn told_pin(study_id: i64, space: &Space, pin: Pin) -> OrderSummary {
     }
 }
 
-/// Who asks about studies.
+/// The sender of a request about studies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub(crate) reader: Reader,
@@ -83,7 +84,7 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// What is told of an order for a study of this owner.
+    /// The answer about an order, for a study of this owner.
     fn told(self, order: OrderRow, owner_uid: u32) -> OrderSummary {
         let changes = self.reader.changes(self.caller.uid, owner_uid);
         let is_open = order.scope.study_id.is_some() || is_own(&order, self.caller);
@@ -94,13 +95,13 @@ impl Asker {
     }
 }
 
-/// What decides for studies now in the place of their search. An order that decides for many is
-/// read once.
+/// The orders and pins by which the runs of studies get something other than the search's choice
+/// now. An order that decides for many studies is read once.
 #[derive(Default)]
 pub(crate) struct Deciding(BTreeMap<i64, Option<OrderRow>>);
 
 impl Deciding {
-    /// What decides for this study.
+    /// The order or the pin that decides for a study.
     pub(crate) async fn of(
         &mut self,
         service: &Service,
@@ -121,7 +122,8 @@ impl Deciding {
     }
 }
 
-/// What decided a run in the place of the search, if that is told and is known.
+/// The order or the pin by which a run got something other than the search's choice; `None` if
+/// there was none, if it is not known, or if the reader may not learn it.
 pub(super) async fn decided(
     service: &Service,
     asker: Asker,
@@ -180,7 +182,7 @@ fn pin_of<'a>(run: &RunRow, lines: &'a [AuditLine]) -> Option<&'a AuditLine> {
     pins.find(|line| line.detail.get("parametrization") == Some(&pinned) && !undone(line))
 }
 
-/// Until when what a line of the audit tells was ordered.
+/// The time at which the order in a line of the audit ends.
 fn until(detail: &Value) -> Option<Timestamp> {
     Timestamp::deserialize(detail.get("until")?).ok()
 }

@@ -1,4 +1,4 @@
-//! What the service says of itself, for admins.
+//! The service's checks of itself, for admins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const SHOWN: usize = 5;
 /// Credentials live a minute; slurmctld's and the database's times must agree to seconds.
 const CLOCK_SKEW_SECONDS: f64 = 2.0;
 
-/// Every check of the service's own.
+/// All checks of the service.
 #[utoipa::path(get, path = "/v1/doctor", responses((status = 200, body = Diagnosis), (status = 403, body = ErrorBody)))]
 pub(super) async fn doctor(
     State(service): State<Arc<Service>>,
@@ -57,7 +57,7 @@ pub(super) async fn doctor(
     }))
 }
 
-/// What is asked of a cluster's Slurm.
+/// The checks of a cluster's Slurm.
 async fn of(cluster: &Cluster) -> Vec<Check> {
     let mut checks = sources(&cluster.sources).await;
     checks.push(suspension(&cluster.sources));
@@ -80,7 +80,7 @@ fn failed(name: &str, error: &StoreError) -> Check {
     Check::failed(name, error.to_string(), fix)
 }
 
-/// What to do about a database that does not answer well.
+/// The remedy for a database that does not answer as it should.
 const DATABASE: &str = "see whether PostgreSQL runs and [database] url of service.toml is right; the service's log says more";
 
 async fn schema(service: &Service) -> Check {
@@ -89,7 +89,7 @@ async fn schema(service: &Service) -> Check {
         Ok(()) => stored(NAME, service.store.schema_version().await, |version| {
             Check::ok(NAME, format!("version {version}"))
         }),
-        // That the database takes no writes is said of the database itself.
+        // A database that takes no writes is reported by the check of the database itself.
         Err(error) if error.is_answer() && error.remedy().is_some() => {
             stored(NAME, service.store.schema_version().await, |version| {
                 Check::ok(NAME, format!("version {version}"))
@@ -167,7 +167,8 @@ async fn clock(service: &Service) -> Check {
     })
 }
 
-/// Seconds by which `database` lies outside of the interval in which it was read.
+/// Seconds by which `database` lies outside the interval from `before` to `after`, in which it was
+/// read.
 fn skew(before: Timestamp, database: Timestamp, after: Timestamp) -> f64 {
     let early = before.duration_since(database).as_secs_f64();
     let late = database.duration_since(after).as_secs_f64();
@@ -345,7 +346,7 @@ async fn hooks(hooks: &Hooks) -> Check {
     }
 }
 
-/// Reads them anew, so that what has changed in Slurm holds at once.
+/// Reads the associations anew, so that a change in Slurm is in force at once.
 async fn accounts(associations: &LiveAssociations) -> Check {
     const NAME: &str = "accounts and coordinators";
     const RIGHT: &str = "with PrivateData=accounts or users the service's account needs `sacctmgr modify user \

@@ -1,4 +1,4 @@
-//! Refusals: a status, a stable word for programs, and a sentence for people.
+//! Refusals: a status, a stable code for programs, and a sentence for people.
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -34,7 +34,7 @@ impl ApiError {
         }
     }
 
-    /// A user's quota is used up.
+    /// The refusal where a user's quota is used up.
     pub(crate) fn too_many_requests(when: AskAgain) -> Self {
         let seconds = whole_seconds(when);
         Self {
@@ -47,7 +47,7 @@ impl ApiError {
         }
     }
 
-    /// A user has changed as much in a day as a user may.
+    /// The refusal where a user has made as many changes in a day as a user may.
     pub(crate) fn too_many_changes(most: u64) -> Self {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,
@@ -71,7 +71,7 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_request", message)
     }
 
-    /// What was asked for is not as it was.
+    /// The refusal where the request does not fit the present state.
     pub(crate) fn conflict(message: String) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", message)
     }
@@ -113,7 +113,7 @@ impl ApiError {
         Self::not_found_in(what, "io-autotune status")
     }
 
-    /// The same, of what another command lists.
+    /// The same for something that another command lists.
     pub(crate) fn not_found_in(what: &str, command: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -146,13 +146,13 @@ fn whole_seconds(AskAgain(wait): AskAgain) -> u64 {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
-            // A user's affair, and as frequent as they like.
+            // The user's own mistake, and as frequent as the user likes.
             StoreError::TooManyStudies { .. }
             | StoreError::TooManyChanges { .. }
             | StoreError::TooManyOrders { .. } => tracing::debug!(%error, "a user has enough"),
             StoreError::Removed { .. } => tracing::info!(%error, "what was removed is not had"),
             StoreError::Replayed { .. } => tracing::warn!(%error, "a request was refused"),
-            // A sender's affair, too.
+            // The sender's own mistake, likewise.
             refused if refused.is_refusal() => {
                 if let Some(more) = REFUSED.now() {
                     tracing::warn!(%error, more, "the database refuses what was sent");

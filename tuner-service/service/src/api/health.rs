@@ -1,5 +1,5 @@
-//! Liveness, readiness and the API's description, for probes without a credential. None is worked
-//! out for a request, and whoever asks has a quota all the same.
+//! Liveness, readiness and the API's description, for probes without a credential. No answer is
+//! computed per request, and each request counts against a quota all the same.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::door::Came;
 use crate::metrics::ANSWERED_WITHIN;
 use crate::peers::Peer;
 
-/// Counts what nobody has signed as its user's, or over TCP as its host's.
+/// Counts an unsigned request against the quota of its user, or over TCP against that of its host.
 pub(super) async fn counted(
     State(service): State<Arc<Service>>,
     request: Request,
@@ -64,7 +64,7 @@ pub(super) async fn ready(State(service): State<Arc<Service>>) -> (StatusCode, J
     (status, Json(readiness))
 }
 
-/// The database's last answer: whoever probes, it is asked once a second.
+/// The database's last answer: however many probes come, the database is asked once a second.
 #[derive(Debug, Default)]
 pub(crate) struct LastReadiness(Mutex<Option<(Instant, Readiness)>>);
 
@@ -73,7 +73,7 @@ impl LastReadiness {
 
     async fn of(&self, store: &Store) -> Readiness {
         let deadline = Instant::now() + ANSWERED_WITHIN;
-        // Whoever else asks waits for the same answer, which is there by the first one's deadline.
+        // All other probes wait for the same answer, which is there by the first one's deadline.
         let mut last = self.0.lock().await;
         if let Some((at, readiness)) = last.as_ref()
             && at.elapsed() < Self::AGE

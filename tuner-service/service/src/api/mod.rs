@@ -64,14 +64,14 @@ use crate::surrogates::SurrogateCaches;
 /// Draws from [0, 1).
 pub(crate) type Draw = Arc<dyn Fn() -> f64 + Send + Sync>;
 
-/// The service behind one of its doors. What is not behind an `Arc` is the door's own.
+/// The service behind one of its doors. Fields that are not behind an `Arc` are the door's own.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) door: Door,
     pub(crate) store: Store,
     pub(crate) credential_calls: Arc<Semaphore>,
     pub(crate) long_bodies: Arc<Semaphore>,
-    /// Of the door: who looks at many studies must not drive out those that jobs start.
+    /// One for each door: readers of many studies must not displace those that jobs start.
     pub(crate) surrogates: Arc<SurrogateCaches>,
     pub(crate) ready: Arc<LastReadiness>,
     pub(crate) quotas: Arc<Quotas>,
@@ -79,7 +79,8 @@ pub(crate) struct Service {
     pub(crate) rules: Arc<LiveRules>,
     /// The canonical name of the accelerator of requests that name none.
     pub(crate) default_accelerator: String,
-    /// Those that such requests get where the default one cannot matter: the first that can.
+    /// The accelerators for such requests where the default one cannot matter, in the order in
+    /// which they are tried.
     pub(crate) otherwise: Arc<[String]>,
     pub(crate) settings: Settings,
     /// The most studies of a user.
@@ -88,26 +89,28 @@ pub(crate) struct Service {
     pub(crate) report: ReportConfig,
     pub(crate) credentials: Arc<dyn Credentials>,
     pub(crate) clusters: Arc<[Arc<Cluster>]>,
-    /// Who is in which account, of the clusters of which that is asked for.
+    /// The users of each account, for the clusters whose associations are asked for.
     pub(crate) associations: Arc<[Arc<LiveAssociations>]>,
     pub(crate) sharing: Arc<Sharing>,
-    /// The doctor reports runs in flight for longer.
+    /// The doctor reports runs that have been in flight for longer.
     pub(crate) stuck_after: Duration,
     pub(crate) retention: RetentionConfig,
     pub(crate) admissions: Arc<Admissions<Snapshot>>,
-    /// What nodes have said of themselves.
+    /// The reports of nodes about themselves.
     pub(crate) hosts: Arc<Hosts>,
-    /// What the sweeps could not do.
+    /// The work at which sweeps have failed.
     pub(crate) apart: Arc<Apart>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Decides which runs are control runs; of the system's randomness, so that nobody can tell beforehand.
+    /// Draws for the choice of control runs; from the system's randomness, so that nobody can
+    /// predict them.
     pub(crate) draw: Draw,
 }
 
 impl Service {
-    /// The cluster of this name. Names are of jobs: whatever is not one of the service's is refused.
+    /// The cluster of this name. The names come from jobs: a name that is not one of the service's
+    /// is refused.
     fn cluster(&self, name: &str) -> Result<&Arc<Cluster>, ApiError> {
         let mut clusters = self.clusters.iter();
         let found = clusters.find(|cluster| cluster.sources.cluster == name);
@@ -133,12 +136,13 @@ impl Service {
         Ok(name)
     }
 
-    /// A study's cluster, for lists: where there is one, nobody need know of clusters.
+    /// A study's cluster, for lists; `None` where there is only one.
     fn shown_cluster(&self, name: &str) -> Option<String> {
         (self.clusters.len() > 1).then(|| name.to_owned())
     }
 
-    /// A node's name; with several clusters, two may have one of the same.
+    /// A node's name, with the cluster if there are several, as two may have a node of the same
+    /// name.
     fn node_name(&self, job: &Job) -> String {
         match self.clusters.len() {
             1 => job.node.clone(),
@@ -146,7 +150,7 @@ impl Service {
         }
     }
 
-    /// A user's request with its application, by the site's rules.
+    /// A user's request with its application by the site's rules.
     async fn resolved(&self, uid: u32, request: Request) -> Result<Resolved, ApiError> {
         let is_given = request.app.is_some();
         let resolved = self.rules.current().resolve(request);
@@ -161,7 +165,7 @@ impl Service {
         Ok(self.catalogue.current().find(name)?)
     }
 
-    /// What studies are assessed by beside their runs.
+    /// The settings and the surrogates by which studies are assessed.
     pub(crate) fn reckoning(&self) -> Reckoning<'_> {
         Reckoning {
             settings: &self.settings,
@@ -169,14 +173,15 @@ impl Service {
         }
     }
 
-    /// What a study of the default accelerator leaves to choose for jobs that name none.
+    /// The choice of another accelerator that a study of the default one leaves for jobs that name
+    /// none.
     fn choice(&self, state: &StudyState, nodes: u32) -> Option<Choice> {
         let candidates = plain::candidates(&self.catalogue.current(), &self.otherwise);
         let default = &self.default_accelerator;
         plain::choice(state, default, candidates, &self.settings, nodes)
     }
 
-    /// The canonical name, even of an accelerator that the catalogue lacks.
+    /// The canonical name, also of an accelerator that the catalogue lacks.
     fn accelerator_name(&self, name: Option<&str>) -> String {
         canonical_name(name.unwrap_or(&self.default_accelerator))
     }
@@ -252,14 +257,14 @@ pub(crate) fn router(service: Service) -> Router {
     let signed = signed
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_path)
-        // The layer below has limits of its own, by who sends.
+        // The layer below has limits of its own, by the sender's role.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(
             Arc::clone(&service),
             signing::signed,
         ));
     open.merge(signed)
-        // A failure is logged where it is known why, and no more often than anybody can cause it.
+        // A failure is logged where its cause is known, and seldom if anybody can cause it.
         .layer(TraceLayer::new_for_http().on_failure(()))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&service.metrics),
@@ -275,7 +280,7 @@ fn open_routes() -> Router<Arc<Service>> {
         .route("/v1/openapi.json", get(health::openapi))
 }
 
-/// What root of the nodes asks. Users' address answers it too, for a site with one address.
+/// The endpoints for root of the nodes. The users' door has them too, for a site with one address.
 fn nodes_routes() -> Router<Arc<Service>> {
     Router::new()
         .route("/v1/runs/start", post(runs::start))
@@ -341,7 +346,7 @@ mod tests {
         }
     }
 
-    /// axum tells nobody its routes.
+    /// axum does not list its routes.
     #[test]
     fn every_route_is_described_and_only_they_are() {
         let routes = include_str!("mod.rs").split(".route(\"").skip(1);

@@ -1,7 +1,8 @@
-//! Under which name an application goes on.
+//! The name under which an application goes on.
 //!
-//! Before 0.4 the name of an application had `_` in the place of each byte that a name cannot have,
-//! so that jobs of other names could share it. What was one job's alone goes on under that name.
+//! Before 0.4 the name of an application had `_` in the place of each byte that a name must not
+//! have, so that jobs of different names could share it. An application that only one job name had
+//! goes on under its old name.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +13,8 @@ use io_autotune_store::{Called, Store};
 use super::ApiError;
 use crate::retry::retried;
 
-/// A user's request, whose application is made of its job's name, with the name under which that
-/// goes on.
+/// A user's request whose application is made of the job's name, with the name under which that
+/// application goes on.
 pub(super) async fn resumed(
     store: &Store,
     uid: u32,
@@ -21,7 +22,7 @@ pub(super) async fn resumed(
 ) -> Result<Resolved, ApiError> {
     let Resolved { request, full_name } = resolved;
     let name = match request.app {
-        // Each old name that was made has one.
+        // Only a name that was made of another one, or has a `_`, can be an old one.
         Some(name) if full_name.is_some() || name.contains('_') => name,
         app => {
             let request = Request { app, ..request };
@@ -38,7 +39,7 @@ pub(super) async fn resumed(
     Ok(Resolved { request, full_name })
 }
 
-/// The name of the application that a person means, by its name or by what it is called in full.
+/// The name of the application that a person means, by its name or by its full name.
 pub(super) async fn meant(
     store: &Store,
     owner_uid: Option<u32>,
@@ -59,7 +60,7 @@ pub(super) async fn meant(
     }
 }
 
-/// The name, and what it was made of, among the applications that have one of both.
+/// The name and the full name of an application, given those that have one of the two.
 fn resumed_name(
     name: String,
     full_name: Option<String>,
@@ -92,7 +93,7 @@ mod tests {
         }
     }
 
-    /// What a job of this name goes on as.
+    /// The application under which a job of this name goes on.
     fn resumed(job_name: &str, known: &[Called]) -> (String, Option<String>) {
         let (name, full_name) = ApplicationName::of(job_name).unwrap().into_parts();
         resumed_name(name, full_name, known)

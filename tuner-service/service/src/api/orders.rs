@@ -1,4 +1,4 @@
-//! Orders: steer all studies of a scope, those that begin later too.
+//! Orders: they steer all studies of a scope, including those that begin later.
 
 use std::sync::Arc;
 
@@ -23,21 +23,22 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::reader::Reader;
 
-/// Studies that an answer lists; their snapshots and findings are renewed at once, those of others
-/// within seconds.
+/// The most studies that an answer lists; the snapshots and findings of these are renewed at once,
+/// those of others within seconds.
 const LISTED: usize = 1000;
 
-/// Which page of the orders in force.
+/// The page of the orders in force that is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OrdersQuery {
-    /// Only those after this order, the last one of the page that is known.
+    /// Only the orders after this one, the last of the page before.
     after: Option<i64>,
-    /// The first so many (100 unless said, and at the most).
+    /// The number of orders (100 unless given, and at the most).
     limit: Option<u32>,
 }
 
-/// The orders in force, a page of them, oldest first: those that are about studies that the caller sees, or all for who may read them.
+/// A page of the orders in force, oldest first: those about studies that the caller may see, or all
+/// for those who may read them.
 #[utoipa::path(get, path = "/v1/orders", params(OrdersQuery), responses((status = 200, body = Vec<OrderSummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
@@ -55,7 +56,8 @@ pub(super) async fn list(
             i64::from(limit),
         )
         .await?;
-    // Of an order for one study it is not known here whose that is: it is told with the study.
+    // The owner of the study of an order for one study is not known here: it is answered with the
+    // study.
     let shown = orders.into_iter().map(|order| OrderSummary {
         may_end: asker.reader == Reader::Admin || is_own(&order, asker.caller),
         ..told(order)
@@ -63,7 +65,7 @@ pub(super) async fn list(
     Ok(Json(shown.collect()))
 }
 
-/// Orders. An order of the same kind and scope ends.
+/// Gives an order. An order of the same kind and scope ends.
 #[utoipa::path(post, path = "/v1/orders", request_body = OrderRequest, responses(
     (status = 200, body = OrderAnswer), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
     (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -92,7 +94,8 @@ pub(super) async fn order(
             return Err(ApiError::bad_request("only a pin has values".into()));
         }
     };
-    // First of all: of a study that is not theirs nobody learns what is ordered.
+    // Before anything else, so that nobody learns what is ordered for a study that they may not
+    // see.
     let found = Found::of(&service, &scope).await?;
     let why = reason(
         &body.why,
@@ -224,7 +227,7 @@ pub(super) async fn end(
     }))
 }
 
-/// Who gave an order, and of what.
+/// An order as far as its ending is concerned: who gave it, why, and for which studies.
 pub(super) struct Given<'a> {
     pub(super) uid: u32,
     pub(super) user: Option<&'a str>,
@@ -245,8 +248,9 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Who is no admin ends what they or the studies' owner ordered, and what is about one study, but no
-/// other order: an admin's holds.
+/// Refuses the ending of an order by a caller who may not. An admin ends every order. Others end
+/// the orders that they or the studies' owner gave, and those about one study; other orders of an
+/// admin stay in force.
 pub(super) fn may_end(reader: Reader, caller: Caller, order: &Given<'_>) -> Result<(), ApiError> {
     let by = Some(order.uid);
     let is_theirs = by == Some(caller.uid) || by == order.owner_uid;
@@ -292,7 +296,7 @@ impl Found {
         Ok(Self { rows, more })
     }
 
-    /// Whose studies a scope is about; `None`: everyone's.
+    /// The owner of the studies of a scope; `None` if it is for everyone's.
     fn owner_of(&self, scope: &Scope) -> Option<u32> {
         let of_one = scope.study_id.and_then(|_| self.rows.first());
         scope.owner_uid.or(of_one.map(|row| row.owner_uid))
@@ -305,8 +309,8 @@ impl Found {
     }
 }
 
-/// The scope that is meant: a user's is theirs, whatever they say. A coordinator may name a study of
-/// another: then it is that owner's, as if the owner had said so.
+/// The scope that is meant. A user's is restricted to their own studies. A coordinator may name a
+/// study of another user: the scope is then restricted to that owner, as if the owner had asked.
 async fn scope(service: &Service, reader: Reader, asked: OrderScope) -> Result<Scope, ApiError> {
     let owner_uid = match (reader, asked.study) {
         (Reader::Coordinator(_), Some(study_id)) => {
@@ -350,7 +354,7 @@ fn affected(service: &Service, row: &StudyRow, then: String) -> Affected {
     }
 }
 
-/// What a study's runs get, in words.
+/// A sentence's part about what a study's runs get.
 fn now(row: &StudyRow) -> String {
     match (row.ordered.word(row.pinned().is_some()), row.pinned()) {
         (Some("pinned"), Some(pin)) => pinned_to(row, pin),
@@ -367,7 +371,7 @@ fn pinned_to(row: &StudyRow, pin: &Parametrization) -> String {
     }
 }
 
-/// What they get without the order of a kind; other orders of the kind may be in force.
+/// The same once the order of this kind has ended; other orders of the kind may be in force.
 fn without(row: &StudyRow, kind: &str) -> String {
     let others = row.ordered.ids.len() > 1;
     match (row.ordered.word(row.pinned().is_some()), kind) {

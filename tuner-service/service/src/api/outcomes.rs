@@ -11,7 +11,7 @@ use super::checked::Checked;
 use super::{ApiError, Service};
 use crate::retry::retried;
 
-/// Stores how jobs ended. Each outcome counts once however often it is delivered.
+/// Stores how jobs ended. Each outcome counts once, however often it is delivered.
 #[utoipa::path(post, path = "/v1/outcomes", request_body = OutcomesRequest, responses(
     (status = 200, body = OutcomesAnswer, description = "They are stored durably"),
     (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]

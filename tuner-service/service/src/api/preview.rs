@@ -1,4 +1,4 @@
-//! Says at submission what would happen to a job.
+//! Tells at submission what the service would do with a job.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::plain;
 use crate::reader::Reader;
 use crate::slurm::hooks::MISSING;
 
-/// Studies named in one line.
+/// The most studies that one line names.
 const STUDIES_SHOWN: usize = 2;
 
-/// What would happen to a job of the caller's. Nothing is fixed by asking.
+/// What the service would do with a job of the caller's. Asking fixes nothing.
 #[utoipa::path(post, path = "/v1/preview", request_body = PreviewRequest, responses(
     (status = 200, body = PreviewAnswer),
     (status = 422, body = ErrorBody, description = "The request is wrong; the message has the valid choices")))]
@@ -33,7 +33,7 @@ pub(super) async fn preview(
     Extension(caller): Extension<Caller>,
     Checked(Json(PreviewRequest { request })): Checked<Json<PreviewRequest>>,
 ) -> Result<Json<PreviewAnswer>, ApiError> {
-    // It is not known which cluster the job will be of.
+    // The job's cluster is not known yet.
     if service
         .clusters
         .iter()
@@ -74,7 +74,7 @@ pub(super) async fn preview(
     for row in rows.into_iter().take(STUDIES_SHOWN) {
         studies.push(summary::in_brief(&service, asker, row).await?);
     }
-    // It is not known either which one's the job will be.
+    // Nor is the cluster of the study that the job will belong to.
     for study in &mut studies {
         let cluster = study.cluster.clone();
         let cluster = cluster.map(|cluster| ("cluster".to_owned(), cluster));
@@ -94,7 +94,7 @@ pub(super) async fn preview(
     Ok(Json(PreviewAnswer { line }))
 }
 
-/// Which accelerator a job gets that names none, where all studies that are shown agree.
+/// The accelerator of a job that names none, if all studies that are shown agree on it.
 async fn chosen(
     service: &Service,
     request: &Request,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::checked::Checked;
 use super::{ApiError, Service};
 
-/// Bytes. The answer is held in memory and signed.
+/// Bytes of a file. The answer is held in memory and signed.
 const MOST_BYTES: u64 = 32 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

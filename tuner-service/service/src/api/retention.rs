@@ -16,11 +16,12 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::retention::MOST_DAYS;
 
-/// How long one request removes. The rest is for the next one: whoever asks waits for each.
+/// How long one request removes runs. The rest is left for the next request, as the asker waits for
+/// each.
 const FOR: Duration = Duration::from_secs(5);
 
-/// Removes runs that no study needs and that are older than so many days, a bounded share of them; a
-/// dry run says how many there are.
+/// Removes runs that no study needs and that are older than the given number of days, a bounded
+/// share of them; a dry run answers how many there are.
 #[utoipa::path(post, path = "/v1/retention", request_body = RetentionRequest, responses(
     (status = 200, body = RetentionAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn remove(

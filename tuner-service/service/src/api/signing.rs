@@ -30,13 +30,13 @@ use crate::reader::Reader;
 use crate::retry::retried;
 use crate::seldom::Seldom;
 
-/// Bytes of a body of root's or a collector's: a job with a hundred thousand steps fits.
+/// Bytes of a body from root or a collector: a job with a hundred thousand steps fits.
 const REPORT_LIMIT: usize = 16 * 1024 * 1024;
 
 /// Bytes of a user's body: SPEC, values to pin, a reason.
 const USER_LIMIT: usize = 64 * 1024;
 
-/// Bytes. Most requests are far smaller.
+/// Bytes of a body. Most requests are far smaller.
 const USUAL: u64 = 1024 * 1024;
 
 /// Concurrent bodies above [`USUAL`] or of unknown length.
@@ -69,8 +69,8 @@ pub(crate) async fn signed(
     let (sender, nonce) = match sender(&service, &parts.headers, declared).await {
         Ok(known) => known,
         Err(refusal) => {
-            // A refused credential has cost a call of the back-end: it counts as its sender's.
-            // Whoever has nothing left is refused already.
+            // A refused credential has cost a call of the back-end: it counts against its sender's
+            // quota. A sender whose quota is used up has been refused already.
             let _ = local.map(|user| service.quotas.count(user));
             return later(&service, refusal).await;
         }
@@ -97,7 +97,8 @@ pub(crate) async fn signed(
     };
     let is_import = endpoint.is_some_and(|endpoint| endpoint.is_import);
     let read = match is_import && !is_trusted {
-        // It is told so, and not that its body is too long for a user's.
+        // This sender is told that it may not import, and not that its body is too long for a
+        // user's.
         true => Err(ApiError::forbidden(IMPORTERS)),
         false => read(&service, caller, is_trusted, body).await,
     };
@@ -123,8 +124,8 @@ pub(crate) async fn signed(
     sign(&service, caller.uid, &nonce, answer, is_head).await
 }
 
-/// A refusal that costs its sender nothing is late: with the limit of connections that bounds how
-/// many a second there are. Nodes' door has no strangers.
+/// Delays a refusal that costs its sender nothing: together with the limit of connections this
+/// bounds the number of refusals a second. The nodes' door has no unknown senders.
 pub(super) async fn later(service: &Service, refusal: ApiError) -> Response {
     if service.door == Door::Users {
         tokio::time::sleep(lateness()).await;
@@ -132,15 +133,16 @@ pub(super) async fn later(service: &Service, refusal: ApiError) -> Response {
     refusal.into_response()
 }
 
-/// A second on average, and never the same: connections that ask together are not refused together.
+/// The delay: a second on average, and never the same, so that connections that ask together are
+/// not refused together.
 fn lateness() -> Duration {
     static REFUSALS: AtomicU64 = AtomicU64::new(0);
-    // In steps of about the golden ratio any number of refusals is spread evenly.
+    // Steps of about the golden ratio spread any number of refusals evenly.
     let step = REFUSALS.fetch_add(617, Ordering::Relaxed) % 1000;
     Duration::from_millis(500 + step)
 }
 
-/// Who sends this, by the credential in the headers.
+/// The sender of a request and its nonce, by the credential in the headers.
 async fn sender(
     service: &Service,
     headers: &HeaderMap,
@@ -175,7 +177,8 @@ async fn sender(
     }
 }
 
-/// Logged at most a few times a second: anybody can be refused as often as they like.
+/// The refusal of a credential. It is logged at most a few times a second: anybody can be refused
+/// as often as they like.
 fn refused(error: &dyn std::error::Error) -> ApiError {
     if let Some(more) = REFUSED.now() {
         tracing::warn!(%error, more, "a request was refused");
@@ -183,8 +186,9 @@ fn refused(error: &dyn std::error::Error) -> ApiError {
     ApiError::unauthorized(&error.to_string())
 }
 
-/// What the table of endpoints grants a caller here; a path that it lacks is nobody's. Errs, too,
-/// where what acts once has been read, by another replica or by this one before it was restarted.
+/// The reader that the table of endpoints makes of a caller here; no one is granted a path that it
+/// lacks. Returns an error, too, if a request that may be read once has been read before, by
+/// another replica or by this one before it was restarted.
 async fn granted(
     service: &Service,
     caller: Caller,
@@ -197,7 +201,8 @@ async fn granted(
     let reader = service.access.reader(caller, endpoint).await;
     let reader = reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))?;
     if endpoint.steers() && reader != Reader::Admin {
-        // Before any work is done for it. What is written is bounded where it is written.
+        // Before any work is done for the request. The number of changes is also bounded where they
+        // are written.
         let most = service.quotas.changes_per_day();
         if retried(|| service.store.changes_by(caller.uid)).await? >= most {
             return Err(ApiError::too_many_changes(most));

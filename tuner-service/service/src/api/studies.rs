@@ -24,30 +24,30 @@ use crate::assess;
 use crate::decide::restricted;
 use crate::reader::Reader;
 
-/// Which studies to show.
+/// The studies that are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StudyQuery {
-    /// Only this application's.
+    /// Only studies of this application.
     app: Option<String>,
     /// Only this study.
     study: Option<i64>,
-    /// Only this accelerator's.
+    /// Only studies of this accelerator.
     accelerator: Option<String>,
-    /// Only this user's, by uid.
+    /// Only studies of this user, by uid.
     uid: Option<u32>,
-    /// Only those whose latest run was charged to this account.
+    /// Only studies whose latest run was charged to this account.
     account: Option<String>,
-    /// Only this cluster's.
+    /// Only studies of this cluster.
     cluster: Option<String>,
-    /// The page behind this study, the last one of the page before.
+    /// The page after this study, the last one of the page before.
     after: Option<i64>,
-    /// The length of the page: 250, which is also the most, unless another is asked for.
+    /// The number of studies (250 unless given, and at the most).
     limit: Option<u32>,
 }
 
-/// The caller's studies, and those of accounts that the caller coordinates, or every user's for an admin, a page of them. A page that is not full is
-/// the last one.
+/// A page of the caller's studies and those of accounts that the caller coordinates, or of every
+/// user's for an admin. A page that is not full is the last one.
 #[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
@@ -71,7 +71,7 @@ pub(super) async fn list(
     Ok(Json(summary::studies(&service, asker, &filter).await?))
 }
 
-/// A study with its space and all that it has tested.
+/// A study with its space and all parametrizations that it has tested.
 #[utoipa::path(get, path = "/v1/studies/{study_id}",
     params(("study_id" = i64, Path, description = "The study")),
     responses((status = 200, body = StudyDetail), (status = 404, body = ErrorBody)))]
@@ -132,7 +132,7 @@ async fn parametrization(
     }
 }
 
-/// Lets a study go on where it was pinned.
+/// Ends a study's pin: the study goes on where it was pinned.
 #[utoipa::path(post, path = "/v1/studies/{study_id}/unpin", request_body = WhyRequest,
     params(("study_id" = i64, Path, description = "The study")),
     responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -194,7 +194,7 @@ pub(super) async fn objective(
     steering.shown(line).await
 }
 
-/// Says that a study's runs are one application's, however much they differ: it is tuned again.
+/// Accepts that a study's runs are one application's, however much they differ: it is tuned again.
 #[utoipa::path(post, path = "/v1/studies/{study_id}/accept", request_body = WhyRequest,
     params(("study_id" = i64, Path, description = "The study")),
     responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -211,7 +211,7 @@ pub(super) async fn accept(
     steering.shown(line).await
 }
 
-/// One study that is steered by who may.
+/// A study that the caller may steer.
 pub(super) struct Steering<'a> {
     service: &'a Service,
     asker: Asker,
@@ -238,8 +238,8 @@ impl<'a> Steering<'a> {
         })
     }
 
-    /// The study as it is then, with the line of the audit. Its snapshot is dropped and its findings
-    /// are renewed.
+    /// The study as it is afterwards, with the line of the audit. Its snapshot is dropped and its
+    /// findings are renewed.
     async fn shown(self, line: i64) -> Result<Json<StudySummary>, ApiError> {
         let Self {
             service,
@@ -296,7 +296,7 @@ pub(super) async fn one_row(
     found.ok_or_else(|| ApiError::not_found(&format!("study {study_id}")))
 }
 
-/// Errs when that is over already.
+/// Refuses a time that is over already.
 pub(super) fn later(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiError> {
     match until {
         Some(until) if until <= now => Err(ApiError::bad_request(format!(

@@ -23,15 +23,15 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::reader::Reader;
 
-/// Which page of an export.
+/// The page of an export that is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExportQuery {
-    /// What the page before says is next; the first page without it.
+    /// The position that the page before gave as the next one; absent for the first page.
     after: Option<String>,
 }
 
-/// A page of what is known of a study, as text for an import. Runs in flight are left out.
+/// A page of the evidence of a study, as text for an import. Runs in flight are left out.
 #[utoipa::path(get, path = "/v1/studies/{study_id}/export", params(
     ("study_id" = i64, Path, description = "The study"), ExportQuery),
     responses((status = 200, body = ExportPage), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
@@ -44,7 +44,7 @@ pub(super) async fn export(
     let from = query.after.map(|text| text.parse::<Cursor>()).transpose();
     let from = from.map_err(|error| ApiError::bad_request(error.to_string()))?;
     one_row(&service, reader, study_id).await?;
-    // The inputs of a suggestion tell what was in flight.
+    // The inputs of a suggestion name the runs that were in flight.
     if reader != Reader::Admin && service.store.has_secrets(study_id, from).await? {
         return Err(ApiError::conflict(format!(
             "study {study_id} has runs in flight of which is not told yet whether they are control runs: export it \
@@ -59,7 +59,7 @@ pub(super) async fn export(
     }))
 }
 
-/// Lays down a piece of a file. It is forgotten when nothing more comes for an hour.
+/// Stores a piece of a file. The pieces are removed when no further one comes for an hour.
 #[utoipa::path(post, path = "/v1/imports/{upload}", request_body = ImportChunk,
     params(("upload" = String, Path, description = "The importer's name for the file: 32 hexadecimal digits")),
     responses((status = 200, body = ImportAnswer), (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]

@@ -1,4 +1,4 @@
-//! A study begins with what another one of its accelerator has learnt.
+//! Warm starts: a study begins with what another study of its accelerator has learnt.
 
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use super::studies::{Steering, one_row, renew};
 use super::{ApiError, Service, summary};
 use crate::decide::restricted;
 
-/// Opens an epoch of a study that begins with what another study of its accelerator ranks best. Its
-/// times stay where they are: they are another application's.
+/// Opens an epoch of a study that begins with the parametrizations that another study of its
+/// accelerator ranks best. That study's times are not taken over, as they are another
+/// application's.
 #[utoipa::path(post, path = "/v1/studies/{study_id}/warm-start", request_body = WarmStartRequest,
     params(("study_id" = i64, Path, description = "The study")),
     responses((status = 200, body = WarmStartAnswer), (status = 404, body = ErrorBody),
@@ -114,7 +115,8 @@ impl From<NoWarmStart> for ApiError {
     }
 }
 
-/// What `target` may begin with of what `source` ranks, the best first.
+/// The parametrizations that `source` ranks and `target` may begin with, the best first. Returns an
+/// error if there is a reason against a warm start.
 fn inherited(
     source: &StudyState,
     target: &StudyState,
@@ -149,7 +151,8 @@ fn inherited(
     Ok(fitting)
 }
 
-/// Those that the other space offers too, each once.
+/// The parametrizations carried into the other space, without those that it does not offer, each
+/// once.
 fn fitting(ranks: &[Parametrization], from: &Space, to: &Space) -> Vec<Parametrization> {
     let mut fitting = Vec::new();
     for one in ranks {

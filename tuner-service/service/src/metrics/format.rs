@@ -1,12 +1,11 @@
-//! In which format the metrics are written: OpenMetrics 1.0, or Prometheus' text format 0.0.4 for
-//! parsers that know no other.
+//! The format in which the metrics are written: OpenMetrics 1.0, or Prometheus' text format 0.0.4
+//! for parsers that know no other.
 
 use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     OpenMetrics,
@@ -14,8 +13,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What the request accepts most. Where it accepts both as much, it is text if text alone is
-    /// named, and otherwise OpenMetrics.
+    /// The format with the highest weight in the request. If both have the same, it is the text
+    /// format if that alone is named, and otherwise OpenMetrics.
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
         let accepts = headers.get_all(ACCEPT).iter();
         let ranges: Vec<Range<'_>> = accepts
@@ -37,7 +36,7 @@ impl Format {
         }
     }
 
-    /// Its content type.
+    /// The content type of the format.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -54,7 +53,7 @@ impl Format {
     }
 }
 
-/// How specific a media range is that names a format, rather than a group or any.
+/// How specific a media range is if it names a format, rather than a group of them or any.
 const NAMED: u8 = 2;
 
 /// A media range of an Accept header.
@@ -82,7 +81,7 @@ impl<'a> Range<'a> {
         Some(range)
     }
 
-    /// How specific it is about a format that it names, and what it weighs.
+    /// How specific the range is about a format that it includes, and its weight.
     fn of(&self, format: Format) -> Option<(u8, f64)> {
         let (media, group, versions) = match format {
             Format::OpenMetrics => (
@@ -90,7 +89,7 @@ impl<'a> Range<'a> {
                 "application/*",
                 &["1.0.0", "0.0.1"][..],
             ),
-            // Of version 1.0.0 this text is a part: it has the older one's names alone.
+            // This text is a part of version 1.0.0, as it has only the names of the older version.
             Format::Text => ("text/plain", "text/*", &["0.0.4", "1.0.0"][..]),
         };
         let specific = match self.media.to_ascii_lowercase().as_str() {
@@ -107,8 +106,8 @@ impl<'a> Range<'a> {
     }
 }
 
-/// Of OpenMetrics 1.0 the text format 0.0.4: a counter's family has the name of its samples, there
-/// are no units and no end, and no info.
+/// Converts OpenMetrics 1.0 to the text format 0.0.4: a counter's family has the name of its
+/// samples, and there are no units, no end mark and no info.
 fn as_text(open_metrics: &str) -> String {
     let kinds: BTreeMap<&str, &str> = open_metrics
         .lines()

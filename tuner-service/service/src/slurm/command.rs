@@ -16,7 +16,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// The longest output, in bytes: far above squeue's of as many jobs as Slurm takes by default.
 const MOST: u64 = 256 * 1024 * 1024;
 
-/// How much of what a command complains is read, in bytes.
+/// The most bytes of a command's standard error that are read.
 const COMPLAINT: u64 = 4096;
 
 #[derive(Debug)]
@@ -27,14 +27,15 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The output, for who splits it at separators. Times in it are UTC in the standard form.
+    /// The output as text, for callers that split it at separators. Times in it are UTC in the
+    /// standard form.
     pub(super) async fn output(&self, arguments: &[String]) -> Result<String, OutcomeError> {
         let bytes = self.bytes(arguments).await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The same as it is. Slurm pads and cuts columns by bytes, and a character that is cut has
-    /// another length once it is decoded: columns of fixed widths are split before.
+    /// The output as bytes. Slurm pads and cuts columns by bytes, and a character that is cut has
+    /// another length once it is decoded: columns of fixed widths have to be split before.
     pub(super) async fn bytes(&self, arguments: &[String]) -> Result<Vec<u8>, OutcomeError> {
         let mut command = Command::new(&self.path);
         command
@@ -70,7 +71,8 @@ impl Program {
     }
 }
 
-/// What a command says and complains. Of one that says too much the end is not waited for.
+/// The exit status and the two outputs of a command. The end of a command with too much output is
+/// not waited for: its status is `None`.
 async fn ran(mut command: Command) -> io::Result<(Option<ExitStatus>, Vec<u8>, Vec<u8>)> {
     let mut child = command.spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

@@ -1,5 +1,5 @@
-//! Whether Slurm runs what starts and ends a run. With `PrologFlags=RunInJob` (24.05 on) the prolog is
-//! slurmstepd's, and SPANK's prolog and epilog, which slurmd has, never run.
+//! Checks that Slurm runs the programs that start and end a run. With `PrologFlags=RunInJob` (24.05
+//! on) the prolog is slurmstepd's, and SPANK's prolog and epilog, which are slurmd's, never run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,11 +16,11 @@ const PERIOD: Duration = Duration::from_secs(600);
 pub(crate) const SCRIPTS: &str = "Slurm has PrologFlags=RunInJob: its Prolog= and Epilog= must run io-autotune's run-in-job, or \
      no job is tuned (docs/install.md)";
 
-/// What to do about it.
+/// The remedy where they are missing.
 pub(crate) const MISSING: &str = "Slurm has PrologFlags=RunInJob and no Prolog= or Epilog=, so no job is tuned: set \
      both to io-autotune's run-in-job (docs/install.md)";
 
-/// What runs at a job's start and end.
+/// The programs that Slurm runs at a job's start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runs {
     /// SPANK's prolog and epilog, by slurmd.
@@ -44,7 +44,7 @@ impl Hooks {
         }
     }
 
-    /// Errs when Slurm cannot be asked.
+    /// Asks Slurm. Returns an error if it does not answer.
     pub(crate) async fn ask(&self) -> Result<Runs, OutcomeError> {
         let command = ["show".into(), "config".into()];
         let runs = runs(&self.scontrol.output(&command).await?);
@@ -52,12 +52,12 @@ impl Hooks {
         Ok(runs)
     }
 
-    /// As Slurm said last.
+    /// Returns true if they were missing in Slurm's last answer.
     pub(crate) fn are_missing(&self) -> bool {
         self.missing.load(Ordering::Relaxed)
     }
 
-    /// Asks now and then until it is to stop.
+    /// Asks now and then until it is stopped.
     pub(crate) async fn watch(&self, mut stopping: watch::Receiver<bool>) {
         loop {
             match self.ask().await {

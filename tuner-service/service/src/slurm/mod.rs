@@ -74,17 +74,17 @@ impl SlurmConfigs {
         Ok(())
     }
 
-    /// Whether some cluster's associations are asked for.
+    /// Returns true if the associations of at least one cluster are asked for.
     pub(crate) fn have_associations(&self) -> bool {
         self.0.iter().any(|one| one.associations)
     }
 
-    /// By name.
+    /// The clusters' names.
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.iter().map(|one| one.cluster.clone()).collect()
     }
 
-    /// The clusters; `check_origins`: where their nodes are is to be checked.
+    /// The clusters; `check_origins`: the addresses of their nodes are checked.
     pub(crate) fn clusters(&self, check_origins: bool) -> Arc<[Arc<Cluster>]> {
         let clusters = self.0.iter();
         let clusters = clusters.map(|one| Arc::new(one.cluster(check_origins)));
@@ -126,20 +126,20 @@ impl Serialize for SlurmConfigs {
     }
 }
 
-/// A cluster, and what is asked of its Slurm.
+/// A cluster, and the state of the queries of its Slurm.
 pub(crate) struct Cluster {
     pub(crate) sources: Sources,
     /// Time limits that squeue listed last.
     pub(crate) limits: Limits,
     pub(crate) hooks: Hooks,
-    /// Where the nodes are, if that is to be checked.
+    /// The addresses of the nodes, if they are checked.
     pub(crate) nodes: Option<Nodes>,
-    /// Who is in which account, if that is asked for.
+    /// The users of each account, if associations are asked for.
     pub(crate) associations: Option<Arc<LiveAssociations>>,
 }
 
 impl Cluster {
-    /// Asks now and then how its Slurm is set up, until it is to stop.
+    /// Asks now and then for the configuration of its Slurm, until it is stopped.
     pub(crate) async fn watch(&self, stopping: watch::Receiver<bool>) {
         let nodes = async {
             if let Some(nodes) = &self.nodes {
@@ -175,7 +175,7 @@ struct SlurmConfig {
     scontrol: PathBuf,
     #[serde(default = "SlurmConfig::default_sacctmgr")]
     sacctmgr: PathBuf,
-    /// Which users are in which accounts is asked for now and then.
+    /// True if the users of each account are asked for now and then.
     #[serde(default)]
     associations: bool,
     /// slurm.conf; Slurm's default if `None`.
@@ -270,7 +270,7 @@ pub(crate) struct Sources {
     pub(crate) cluster: String,
     /// All, in the configured order.
     pub(crate) names: Vec<Source>,
-    /// Those that can be queried.
+    /// The sources that can be queried.
     pub(crate) asked: Vec<Box<dyn OutcomeSource>>,
 }
 

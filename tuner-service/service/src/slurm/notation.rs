@@ -26,14 +26,14 @@ pub(crate) fn is_end(state: &str) -> bool {
     )
 }
 
-/// Whether a job in this state certainly goes on. A later Slurm may have other states.
+/// Returns true if a job in this state certainly goes on. A later Slurm may have other states.
 pub(crate) fn goes_on(state: &str) -> bool {
     matches!(
         state,
         "COMPLETING"
             | "CONFIGURING"
-            // From 25.11 on: its epilogs are waited for, or it is being put back at once (sbatch
-            // --requeue=expedite).
+            // From 25.11 on: its epilogs are waited for, or it is being requeued at once (`sbatch
+            // --requeue=expedite`).
             | "EXPEDITING"
             | "PENDING"
             | "RESIZING"

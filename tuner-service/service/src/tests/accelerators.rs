@@ -1,4 +1,4 @@
-//! Which accelerator and which application a job is of, by the files of the site.
+//! Tests of the accelerator and the application of a job, by the site's files.
 
 mod applications;
 mod catalogue;
@@ -26,7 +26,7 @@ impl SiteCatalogue {
         directory
     }
 
-    /// Lines of service.toml that name it.
+    /// The lines of service.toml that name the directory.
     fn configuration(&self) -> String {
         format!("[accelerators]\ndirectory = {:?}\n", self.0.path())
     }
@@ -86,7 +86,7 @@ impl TestService {
             .collect()
     }
 
-    /// What `io-autotune accelerators show` asks for.
+    /// The answer to the request of `io-autotune accelerators show`.
     async fn shown(&self, accelerator: &str) -> Answer {
         let path = format!("/v1/accelerators/{accelerator}");
         self.user(ALICE).get(&path).await
@@ -109,7 +109,7 @@ impl TestService {
         runs
     }
 
-    /// Checks that the decision on a job is made again from what it was made from.
+    /// Checks that a replay of the job's decision has the same result.
     async fn is_replayed(&self, job: &TestJob) {
         let path = format!("/v1/runs/{}/replay", job.job.job_id);
         let replays = self.user(ADMIN).get(&path).await.ok();

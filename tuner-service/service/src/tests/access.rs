@@ -1,5 +1,5 @@
-//! Who may do what, through the service's doors: each role at each endpoint, what each is told and may
-//! change, and what a credential is good for.
+//! Tests of the rights of access through the service's doors: each role at each endpoint, what each
+//! is answered and may change, and the scope of a credential.
 
 mod coordinators;
 mod credentials;
@@ -97,7 +97,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// What a user is told of applications by a list, such as `/v1/runs`.
+/// The applications of which a user learns from a list, such as `/v1/runs`.
 async fn applications(service: &TestService, uid: u32, path: &str) -> BTreeSet<String> {
     named(&service.user(uid).get(path).await)
 }

@@ -1,4 +1,4 @@
-//! What the service answers.
+//! The service's answers, as tests check them.
 
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
@@ -29,7 +29,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self}"))
     }
 
-    /// The sentence of a refusal with this status and this word for programs.
+    /// The message of a refusal with this status and code.
     #[track_caller]
     pub(crate) fn refused(&self, status: u16, code: &str) -> String {
         assert_eq!(self.status.as_u16(), status, "{self}");
@@ -39,19 +39,19 @@ impl Answer {
         body["error"]["message"].as_str().unwrap().to_owned()
     }
 
-    /// The sentence of what cannot be done as it was asked.
+    /// The message of a bad request.
     #[track_caller]
     pub(crate) fn bad_request(&self) -> String {
         self.refused(422, "bad_request")
     }
 
-    /// The sentence of what the caller may not do.
+    /// The message of a refusal for lack of rights.
     #[track_caller]
     pub(crate) fn forbidden(&self) -> String {
         self.refused(403, "forbidden")
     }
 
-    /// The sentence of what is not there for the caller.
+    /// The message of a refusal of something that is not there for the caller.
     #[track_caller]
     pub(crate) fn not_found(&self) -> String {
         self.refused(404, "not_found")

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use io_autotune_protocol::credentials::{Backend, CredentialError, Credentials, Decoded};
 
-/// What one uid makes and reads: `UID|ORIGIN|READER|NUMBER|PAYLOAD`.
+/// The credentials that one uid makes and reads: `UID|ORIGIN|READER|NUMBER|PAYLOAD`.
 #[derive(Debug)]
 pub(crate) struct PlayedCredentials {
     uid: u32,
@@ -17,11 +17,12 @@ pub(crate) struct PlayedCredentials {
     fails_when_tried: AtomicBool,
 }
 
-/// What doctor tries: it is made for the account of the process, which is not the one that is played.
+/// The payload of doctor's own credential: it is made for the account of the process, which is not
+/// the uid that is played.
 const TRIED: &[u8] = b"io-autotune doctor";
 
 impl PlayedCredentials {
-    /// Those of a uid, whose host the back-end does not tell.
+    /// The credentials of a uid, whose host the back-end does not give.
     pub(crate) fn of(uid: u32) -> Self {
         Self {
             uid,
@@ -32,7 +33,7 @@ impl PlayedCredentials {
         }
     }
 
-    /// Those of a uid on a host that the back-end vouches for.
+    /// The credentials of a uid on a host for which the back-end vouches.
     pub(crate) fn from(uid: u32, origin: Option<IpAddr>) -> Self {
         Self {
             origin,
@@ -40,12 +41,12 @@ impl PlayedCredentials {
         }
     }
 
-    /// Whether the back-end cannot be asked from now on.
+    /// Sets whether the back-end fails from now on.
     pub(crate) fn fail(&self, fails: bool) {
         self.fails.store(fails, Ordering::Relaxed);
     }
 
-    /// Whether the back-end fails from now on when doctor tries it.
+    /// Sets whether the back-end fails from now on when doctor tries it.
     pub(crate) fn fail_when_tried(&self, fails: bool) {
         self.fails_when_tried.store(fails, Ordering::Relaxed);
     }

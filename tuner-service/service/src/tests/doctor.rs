@@ -1,4 +1,4 @@
-//! What the service says of itself: doctor, health, readiness, metrics.
+//! Tests of doctor, health, readiness and the metrics.
 
 mod health;
 mod hosts;
@@ -12,11 +12,11 @@ use io_autotune_protocol::{Check, CheckState, Diagnosis, NodeState};
 
 use super::{ADMIN, ALICE, BOB, BURST_BUFFER, COLLECTOR, TestJob, TestService};
 
-/// What doctor finds, by name.
+/// The checks of doctor, by name.
 struct Checks(BTreeMap<String, Check>);
 
 impl Checks {
-    /// Asks as an admin. Whatever is not well has a remedy, and nothing else has one.
+    /// Asks as an admin. Every check that has found something has a remedy, and no other has one.
     async fn of(service: &TestService) -> Self {
         let diagnosis: Diagnosis = service.user(ADMIN).get("/v1/doctor").await.read();
         let checks = diagnosis.checks.into_iter();
@@ -64,7 +64,7 @@ impl Checks {
 }
 
 impl TestService {
-    /// What a node that is well says of itself.
+    /// The report of a node that is well.
     fn node_state(&self) -> NodeState {
         NodeState {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -77,7 +77,7 @@ impl TestService {
         }
     }
 
-    /// A node starts a run and says this of itself.
+    /// A node starts a run and sends this report with it.
     async fn hear(&self, node: &str, state: NodeState) {
         let mut job = self.job(ALICE, "app=doctor,mode=observe");
         job.job.node = node.into();
@@ -110,7 +110,7 @@ async fn give_database_back(service: &TestService) {
         .await;
 }
 
-/// What there is to look at.
+/// The names of all checks.
 const CHECKS: [&str; 18] = [
     "accelerators",
     "accounts and coordinators",

@@ -1,4 +1,4 @@
-//! What is told of runs: lists, why each got what it got, and whether the same comes out again.
+//! Tests of lists of runs, of the reasons for decisions, and of their replays.
 
 mod explain;
 mod lists;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::TestService;
 
-/// What a user is told of the launches of a job.
+/// The launches of a job as a user is answered.
 async fn explained(service: &TestService, uid: u32, job_id: &Value) -> Vec<Value> {
     let path = format!("/v1/runs/{job_id}");
     service.user(uid).get(&path).await.read()

@@ -1,4 +1,4 @@
-//! Jobs as nodes and Slurm tell of them.
+//! Jobs as nodes and Slurm report them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) struct TestJob {
     pub(crate) request: Request,
     pub(crate) limit_seconds: Option<u64>,
     pub(crate) started_at: Timestamp,
-    /// What squeue lists.
+    /// The account that squeue lists.
     pub(crate) account: String,
 }
 
@@ -52,9 +52,9 @@ impl TestService {
         }
     }
 
-    /// Has jobs of an application run one after another, each to its verdict; `elapsed` says how many
-    /// seconds the so-many-eth (from 0) takes under a parametrization. Returns what each start was
-    /// answered.
+    /// Runs jobs of an application one after another, each to its verdict; `elapsed` gives the
+    /// seconds of a job by its parametrization and its number, from 0. Returns the answers to the
+    /// starts.
     pub(crate) async fn tune(
         &self,
         uid: u32,
@@ -76,7 +76,7 @@ impl TestService {
         answers
     }
 
-    /// The one run of a job, as its owner and admins are told of it by `explain`.
+    /// The one run of a job, as `explain` shows it to its owner and admins.
     pub(crate) async fn run_of(&self, job_id: u32) -> Value {
         let answer = self.user(ADMIN).get(&format!("/v1/runs/{job_id}")).await;
         let details = answer.ok();
@@ -86,7 +86,7 @@ impl TestService {
         detail.clone()
     }
 
-    /// The one study of an application, as an admin is told of it in a list.
+    /// The one study of an application, as a list shows it to an admin.
     pub(crate) async fn study(&self, application: &str) -> Value {
         let path = format!("/v1/studies?app={application}");
         let studies = self.user(ADMIN).get(&path).await.ok();
@@ -117,7 +117,7 @@ impl TestService {
 }
 
 impl TestJob {
-    /// What a node asks in the prolog.
+    /// The request of a node in the prolog.
     pub(crate) fn asks(&self) -> StartRequest {
         StartRequest {
             job: self.job.clone(),
@@ -128,7 +128,7 @@ impl TestJob {
         }
     }
 
-    /// Starts its run, whatever the service answers.
+    /// Starts its run; the answer may be a refusal.
     pub(crate) async fn try_start(&self, service: &TestService) -> Answer {
         service.node().post("/v1/runs/start", self.asks()).await
     }
@@ -138,8 +138,8 @@ impl TestJob {
         self.try_start(service).await.read()
     }
 
-    /// What the node reports in the epilog of a batch job that took so many seconds, and was given all
-    /// that the start's answer has.
+    /// The report of the node in the epilog of a batch job that took `elapsed` seconds, and was
+    /// given everything in the start's answer.
     pub(crate) fn reports(&self, started: Option<&StartAnswer>, elapsed: f64) -> FinishRequest {
         let delivery = started.map(|answer| &answer.delivery);
         let delivered = delivery.filter(|delivery| !delivery.is_empty());
@@ -191,7 +191,7 @@ impl TestJob {
         service.node().post("/v1/runs/finish", report).await.read()
     }
 
-    /// As squeue lists it in this state after so many seconds.
+    /// The job as squeue lists it in this state after `elapsed` seconds.
     pub(crate) fn queued(&self, state: &str, elapsed: f64) -> Queued {
         // slurmctld counts whole seconds.
         #[expect(clippy::cast_possible_truncation, reason = "a job's seconds")]
@@ -214,13 +214,13 @@ impl TestJob {
         }
     }
 
-    /// Lets squeue say how it ended.
+    /// Lets squeue list the end of the job in this state.
     pub(crate) fn ends(&self, service: &TestService, state: &str, elapsed: f64) {
         let slurm = service.slurm_of(&self.job.cluster);
         slurm.queue(self.queued(state, elapsed));
     }
 
-    /// Starts it, has it take so many seconds, reports it, and lets Slurm say that it completed. It has
+    /// Starts it, reports it after `elapsed` seconds, and lets Slurm say that it completed. It has
     /// no verdict before a round of reconciliation.
     pub(crate) async fn completes(&self, service: &TestService, elapsed: f64) -> StartAnswer {
         let started = self.start(service).await;
@@ -230,7 +230,7 @@ impl TestJob {
         started
     }
 
-    /// The same, to its verdict; returns its run as an admin is told of it.
+    /// The same, to its verdict; returns its run as an admin sees it.
     pub(crate) async fn runs(&self, service: &TestService, elapsed: f64) -> Value {
         self.completes(service, elapsed).await;
         service.poll().await;
@@ -244,17 +244,17 @@ pub(crate) const QUICK: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nb
      control_every = 2\ncontrol_every_resolved = 2\nprior = \"off\"\n\
      stop.unread_runs = 0\nstop.little_io.share = 0\n";
 
-/// How a launch goes.
+/// The course of a launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
-    /// Slurm's word for its end.
+    /// Slurm's state at its end.
     pub(crate) state: &'static str,
     pub(crate) seconds: f64,
     pub(crate) measures: BTreeMap<String, f64>,
     pub(crate) observed: Vec<ObservedParameter>,
-    /// Absent: what was given.
+    /// What was applied; if absent, what was given.
     pub(crate) applied: Option<Applied>,
-    /// As squeue writes its time limit.
+    /// The time limit as squeue writes it.
     pub(crate) limit: &'static str,
 }
 
@@ -289,8 +289,8 @@ impl Course {
 }
 
 impl TestService {
-    /// Has a job run as `course` says by what it was given, to its verdict; returns its run as an
-    /// admin is told of it.
+    /// Runs a job that takes the course that `course` gives for its start's answer, to its verdict;
+    /// returns its run as an admin sees it.
     pub(crate) async fn ran(
         &self,
         uid: u32,
@@ -302,8 +302,8 @@ impl TestService {
 }
 
 impl TestJob {
-    /// Has it start, and go as `course` says by what it was given, to its verdict; returns its run as
-    /// an admin is told of it.
+    /// Starts the job and lets it take the course that `course` gives for the start's answer, to
+    /// its verdict; returns its run as an admin sees it.
     pub(crate) async fn goes(
         &self,
         service: &TestService,

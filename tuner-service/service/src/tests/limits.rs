@@ -1,4 +1,5 @@
-//! What is too much, too long or no number: it is refused in clear words, and nothing is lost.
+//! Tests of requests that are too many, too long or out of range: they are refused with a clear
+//! message, and nothing is lost.
 
 mod bodies;
 mod extremes;
@@ -12,10 +13,10 @@ use super::log::Log;
 use super::service::at_once;
 use super::{ADMIN, ALICE, Answer, BOB, BURST_BUFFER, COLLECTOR, ROOT, TestJob, TestService};
 
-/// Acts on a terminal, and turns the direction of text.
+/// Controls a terminal, and turns the direction of text.
 const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}";
 
-/// What answers may have of a refusal.
+/// Checks that the answer to a refused request is short and printable.
 #[track_caller]
 fn is_short_and_printable(answer: &Answer) {
     let text = answer.text();

@@ -1,4 +1,4 @@
-//! What the service logs while a test listens.
+//! The service's log while a test listens.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -10,8 +10,8 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::log;
 
-/// The lines that a test's own thread has logged since it [listens](Self::listen), as a service writes
-/// them that is not told how much.
+/// The lines that a test's own thread has logged since it [listens](Self::listen), at the default
+/// level.
 pub(crate) struct Log {
     lines: Lines,
     _guard: DefaultGuard,
@@ -42,7 +42,7 @@ impl Log {
         read(&std::mem::take(&mut *self.lines.text.lock().unwrap()))
     }
 
-    /// Those of them that say that something has failed.
+    /// The lines among them that report an error.
     pub(crate) fn take_errors(&self) -> Vec<Value> {
         let mut lines = self.take();
         lines.retain(|line| line["level"] == "ERROR");

@@ -29,12 +29,12 @@ async fn with_root() -> TestService {
     TestService::with(&format!("[access]\nadmin_uids = [{ROOT}, {ADMIN}]\n")).await
 }
 
-/// What orders this, or ends it.
+/// The request that gives this order, or ends it.
 fn what(kind: &str, scope: Value) -> Value {
     json!({ "kind": kind, "scope": scope, "why": "a test" })
 }
 
-/// What pins the studies of a scope.
+/// The request that pins the studies of a scope.
 fn pinning(scope: Value, values: Value) -> Value {
     with(what("pin", scope), "values", values)
 }
@@ -62,12 +62,12 @@ async fn end(service: &TestService, uid: u32, body: Value) -> Value {
     service.user(uid).post("/v1/orders/end", body).await.ok()
 }
 
-/// The orders in force that a user is told.
+/// The orders in force that a user sees.
 async fn orders(service: &TestService, uid: u32) -> Vec<Value> {
     list(service.user(uid).get("/v1/orders").await)
 }
 
-/// Lines of the audit that a user is told, newest first.
+/// The lines of the audit that a user sees, newest first.
 async fn lines(service: &TestService, uid: u32, query: &str) -> Vec<Value> {
     list(service.user(uid).get(&format!("/v1/audit{query}")).await)
 }
@@ -92,7 +92,7 @@ async fn undo(service: &TestService, uid: u32, line: &Value) -> Answer {
     service.user(uid).post(&path, why()).await
 }
 
-/// The next run of an application, to its verdict, as an admin is told of it.
+/// The next run of an application, to its verdict, as an admin sees it.
 async fn next(service: &TestService, uid: u32, application: &str) -> Value {
     let job = service.job(uid, &format!("app={application}"));
     job.runs(service, 10.0).await
@@ -105,7 +105,7 @@ async fn begun(service: &TestService, uid: u32, application: &str) -> i64 {
         .unwrap()
 }
 
-/// A study as this user is told of it in a list.
+/// A study as a list shows it to this user.
 async fn seen(service: &TestService, uid: u32, study: i64) -> Value {
     let path = format!("/v1/studies?study={study}");
     let studies = list(service.user(uid).get(&path).await);

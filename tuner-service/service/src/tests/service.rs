@@ -38,7 +38,8 @@ use crate::reload::Reloading;
 use crate::sharing::Sharing;
 use crate::slurm::Cluster;
 
-/// Who takes part. None but root is known to the test's host, unless it happens to have the uid.
+/// The uids of the participants. None but root is known to the test's host, unless it happens to
+/// have the uid.
 pub(crate) const ROOT: u32 = 0;
 pub(crate) const ADMIN: u32 = 70_900;
 pub(crate) const OPERATOR: u32 = 70_901;
@@ -81,7 +82,7 @@ pub(crate) struct TestService {
     next_job: Arc<AtomicU32>,
 }
 
-/// What a test has put beside the service.
+/// The files that a test has put beside the service.
 pub(crate) struct Files {
     directory: TempDir,
     pub(crate) slurms: Vec<(String, PlayedSlurm)>,
@@ -348,8 +349,9 @@ impl TestService {
         self.clock.now()
     }
 
-    /// Lets every start draw this from now on: by 0 a run that may be a control run is one, by 0.999
-    /// it is none. `None`: numbers that are spread evenly, the same in each run of a test.
+    /// Fixes the number that every start draws from now on: with 0 a run that may be a control run
+    /// is one, with 0.999 it is none. `None`: numbers that are spread evenly, the same in each run
+    /// of a test.
     pub(crate) fn draw(&self, fixed: Option<f64>) {
         *self.draws.fixed.lock().unwrap() = fixed;
     }
@@ -375,7 +377,7 @@ impl TestService {
         self.user(ROOT).at(Door::Nodes)
     }
 
-    /// What answers at a door, for a test that sends or listens itself.
+    /// The router of a door, for a test that sends or listens itself.
     pub(crate) fn door(&self, door: Door) -> watch::Receiver<Router> {
         match door {
             Door::Nodes => self.routers.nodes.clone(),
@@ -383,12 +385,12 @@ impl TestService {
         }
     }
 
-    /// What Prometheus reads.
+    /// The text that Prometheus reads.
     pub(crate) async fn metrics(&self) -> String {
         self.metrics_as(None).await.1
     }
 
-    /// The same for who accepts this, with its content type.
+    /// The same for a client that accepts this format, with its content type.
     pub(crate) async fn metrics_as(&self, accept: Option<&str>) -> (String, String) {
         let mut request = Request::get("/metrics");
         if let Some(accept) = accept {
@@ -462,7 +464,7 @@ pub(crate) fn configuration(database: &Database, files: &Files, more: &str) -> S
     toml.to_string()
 }
 
-/// Who asks, and how the request comes.
+/// The sender of a request, and how the request comes.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     service: &'a TestService,
@@ -614,7 +616,7 @@ pub(crate) struct Signed {
     pub(crate) nonce: String,
 }
 
-/// The host's clock, so many microseconds ahead.
+/// The host's clock, this number of microseconds ahead.
 #[derive(Debug, Default)]
 struct PlayedClock(AtomicU64);
 
@@ -650,8 +652,8 @@ impl PlayedDraws {
     }
 }
 
-/// Waits for what is late on purpose, in no time. The database must not be asked meanwhile: the time
-/// in which it answers would be over at once.
+/// Waits for an answer that is delayed on purpose, without the delay. The database must not be
+/// asked in between, as the time-out of its answer would be over at once.
 pub(crate) async fn at_once<T>(late: impl Future<Output = T>) -> T {
     tokio::time::pause();
     let done = late.await;

@@ -1,4 +1,4 @@
-//! What a cluster's Slurm says, as a test writes it: the service runs programs that print it.
+//! A cluster's Slurm as a test plays it: the service runs programs that print the test's texts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -49,8 +49,8 @@ impl PlayedSlurm {
         lines
     }
 
-    /// What a program prints from now on. `what` is its name (`squeue`), or its name and its last
-    /// argument (`scontrol-config`, `scontrol-nodes`).
+    /// Sets the text that a program prints from now on. `what` is its name (`squeue`), or its name
+    /// and its last argument (`scontrol-config`, `scontrol-nodes`).
     pub(crate) fn say(&self, what: &str, text: &str) {
         // By another name first: a program may be reading it.
         let draft = self.directory.join(".draft");

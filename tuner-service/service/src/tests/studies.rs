@@ -1,4 +1,5 @@
-//! What is told of studies, and what steers them: that it is what starts do, and what finishes said.
+//! Tests of the answers about studies and of their steering: that they agree with starts and
+//! finishes.
 
 mod lists;
 mod little_io;
@@ -34,14 +35,14 @@ pub(super) async fn steer(
     service.user(uid).post(&path, body).await
 }
 
-/// Takes back what a line of the audit tells.
+/// Undoes the change that a line of the audit records.
 pub(super) async fn undo(service: &TestService, uid: u32, answer: &Value) -> Answer {
     let path = format!("/v1/audit/{}/undo", answer["line"]);
     let body = json!({ "why": "it was a mistake" });
     service.user(uid).post(&path, body).await
 }
 
-/// The runs of an application as a user is told of them, the oldest first.
+/// The runs of an application as a user sees them, the oldest first.
 pub(super) async fn history(service: &TestService, uid: u32, application: &str) -> Vec<Value> {
     let path = format!("/v1/runs?app={application}");
     let runs = service.user(uid).get(&path).await.ok();
@@ -67,7 +68,7 @@ pub(super) fn warnings<'a>(study: &'a Value, words: &str) -> Vec<&'a str> {
     texts.filter(|text| text.contains(words)).collect()
 }
 
-/// Whether a run explores.
+/// Returns true if a run explores.
 pub(super) fn explores(run: &Value) -> bool {
     run["role"] == "design" || run["role"] == "search"
 }

@@ -1,4 +1,4 @@
-//! What the service does by itself: retention, sharing, assessments, drift, runs that are lost.
+//! Tests of the service's own work: retention, sharing, assessments, drift, lost runs.
 
 mod lost;
 mod removal;
@@ -42,7 +42,8 @@ async fn history(service: &TestService, uid: u32, application: &str) -> Vec<Valu
     runs.as_array().unwrap().clone()
 }
 
-/// Has jobs run beside each other, each to its verdict in one round; `elapsed` says what each takes.
+/// Runs jobs at the same time, each to its verdict in one round; `elapsed` gives the seconds of
+/// each.
 async fn beside(
     service: &TestService,
     request: &str,

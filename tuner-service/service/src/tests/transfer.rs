@@ -17,7 +17,7 @@ const HEADER: &str = r#"{"header":{"format":"io-autotune-export","version":2}}"#
 /// The name of an upload.
 const UPLOAD: &str = "0123456789abcdef0123456789abcdef";
 
-/// A file with the lines of so many studies.
+/// A file with the lines of this number of studies.
 fn file(lines: &[String], studies: usize) -> String {
     let mut text = format!("{HEADER}\n");
     for line in lines {
@@ -45,12 +45,12 @@ impl TestService {
         }
     }
 
-    /// What `io-autotune transfer export APPLICATION` writes.
+    /// The file that `io-autotune transfer export APPLICATION` writes.
     async fn exported(&self, uid: u32, application: &str) -> String {
         file(&self.lines(uid, self.study_id(application).await).await, 1)
     }
 
-    /// What `io-autotune transfer export --all` writes.
+    /// The file that `io-autotune transfer export --all` writes.
     async fn exported_all(&self, uid: u32) -> String {
         let studies = self.user(uid).get("/v1/studies").await.ok();
         let mut ids: Vec<i64> = studies
@@ -75,7 +75,7 @@ impl TestService {
             .await
     }
 
-    /// What is done with so many pieces; `more` are further members of the request.
+    /// Takes a step with this number of pieces; `more` has further members of the request.
     async fn end(&self, uid: u32, upload: &str, chunks: u32, step: &str, more: Value) -> Answer {
         let mut body = json!({ "chunks": chunks, "step": step, "why": "moved" });
         body.as_object_mut()
@@ -105,7 +105,7 @@ impl TestService {
             .await
     }
 
-    /// Whether there is nothing at all of a study.
+    /// Returns true if the database has nothing at all of a study.
     async fn is_empty(&self) -> bool {
         let rows = "select (select count(*) from studies) + (select count(*) from applications)
                          + (select count(*) from epochs) + (select count(*) from runs)

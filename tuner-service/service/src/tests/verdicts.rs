@@ -1,5 +1,5 @@
-//! Verdicts: what nodes report and what Slurm says, in whichever order it comes, to what a run counts
-//! for.
+//! Verdicts: nodes' reports and Slurm's outcomes come in any order, and the run has the same
+//! effect.
 
 mod ends;
 mod fallback;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::{ALICE, BOB, CLUSTER, COLLECTOR, TestJob, TestService};
 
-/// As service.toml has them unless it says otherwise.
+/// The default of service.toml.
 const RELEASE: Duration = Duration::from_mins(1);
 const REPORTS: Duration = Duration::from_mins(5);
 const OUTCOME: Duration = Duration::from_mins(10);
@@ -25,7 +25,7 @@ const LOST: Duration = Duration::from_hours(7 * 24);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A service that is told by the collector alone how jobs ended.
+/// A service that only the collector informs of how jobs ended.
 async fn told_by_the_collector() -> TestService {
     TestService::with("[slurm]\nsources = [\"jobcomp\"]\n").await
 }
@@ -41,7 +41,7 @@ async fn run(service: &TestService, job: &TestJob) -> Value {
     service.run_of(job.job.job_id).await["run"].clone()
 }
 
-/// A job's one run, so much later.
+/// A job's one run, after this time.
 async fn after(service: &TestService, by: Duration, job: &TestJob) -> Value {
     service.advance(by).await;
     swept(service, job).await
@@ -64,7 +64,7 @@ fn waits(run: &Value) {
     );
 }
 
-/// What the latest judgement of a job's run entered into its study, and of which parametrization.
+/// The effect of the latest judgement of a job's run on its study, and its parametrization.
 async fn effect(service: &TestService, job: &TestJob) -> (String, Option<Parametrization>) {
     let of_job = format!(
         "from judgements where run_id in (select id from runs where job_id = {}) order by ordinal desc limit 1",
@@ -88,7 +88,7 @@ async fn judgements(service: &TestService, job: &TestJob) -> i64 {
     service.database.number(&query).await
 }
 
-/// Whether the place of a job's run is free for another that explores.
+/// Returns true if the exploring place of a job's run is free again.
 async fn is_released(service: &TestService, job: &TestJob) -> bool {
     let query = format!(
         "select count(*) from runs where released and job_id = {}",
@@ -136,21 +136,21 @@ async fn tuned(service: &TestService, application: &str) -> TestJob {
     service.job(ALICE, &request)
 }
 
-/// The same job as another of its nodes tells of it.
+/// The same job on another of its nodes.
 fn on(job: &TestJob, node: &str) -> TestJob {
     let mut other = job.clone();
     other.job.node = node.to_owned();
     other
 }
 
-/// A job of so many nodes.
+/// A job of `nodes` nodes.
 fn wide(service: &TestService, request: &str, nodes: u32) -> TestJob {
     let mut job = service.job(ALICE, request);
     job.job.nodes = nodes;
     job
 }
 
-/// What the job-completion script writes of a job of two seconds.
+/// The outcome that the job-completion script writes about a job of two seconds.
 fn outcome(job: &TestJob, state: &str) -> Outcome {
     Outcome {
         job_id: job.job.job_id,

@@ -1,8 +1,9 @@
-//! A connection in use. Whatever is asked over it has an end.
+//! A connection in use, on which every wait has an end.
 //!
-//! A server that is cut off without a word leaves a connection on which nothing ever arrives, and sqlx
-//! sets no keepalive on its sockets. PostgreSQL's own time-outs end statements only where it can still
-//! say so. Therefore each answer is waited for a little longer than PostgreSQL may take for it.
+//! If the network to a server is cut without notice, the connection stays and nothing ever arrives
+//! on it, and sqlx sets no keepalive on its sockets. PostgreSQL's own time-outs end statements only
+//! while it can still answer. Therefore each answer is awaited for a little longer than PostgreSQL
+//! may take.
 
 use std::fmt;
 use std::future::Future;
@@ -23,21 +24,21 @@ use super::RELEASE_TIMEOUT;
 use super::outage::{Outage, Unavailable};
 use super::route::{self, Found, Route};
 
-/// How much later than PostgreSQL would end a statement its connection is given up.
+/// The time after PostgreSQL's own limit at which the connection of a statement is given up.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A connection, with or without a transaction around all that it is used for.
+/// A connection, with or without a transaction around all its statements.
 ///
-/// The transaction is not sqlx's, which gives a connection back to the pool as it is when it could not begin
-/// in time, although the server may have begun.
+/// The transaction is not sqlx's own: sqlx returns a connection to the pool unchanged if the
+/// transaction could not begin in time, although the server may have begun it.
 pub(crate) struct Connection {
-    /// Absent only when it is dropped.
+    /// The pool's connection; absent only while it is dropped.
     held: Option<PoolConnection<Postgres>>,
     patience: Patience,
     is_in_transaction: bool,
 }
 
-/// How long an answer is waited for.
+/// The time for which an answer is awaited.
 #[derive(Debug)]
 struct Patience {
     limit: Duration,
@@ -63,7 +64,7 @@ impl Patience {
 }
 
 impl Connection {
-    /// `statement_timeout`: after which PostgreSQL ends a statement by itself.
+    /// A connection on which PostgreSQL ends a statement by itself after `statement_timeout`.
     pub(super) fn new(
         held: PoolConnection<Postgres>,
         statement_timeout: Duration,
@@ -95,24 +96,25 @@ impl Connection {
         Ok(())
     }
 
-    /// Begins a transaction by these statements.
+    /// Begins a transaction with these statements.
     pub(super) async fn begin(
         mut self,
         statements: impl SqlSafeStr,
     ) -> Result<Transaction, sqlx::Error> {
-        // From now on, because whether it has begun is not known if this fails.
+        // Set before the statement runs: if it fails, it is not known whether the transaction has
+        // begun.
         self.is_in_transaction = true;
         self.carry_out(statements).await?;
         Ok(Transaction(self))
     }
 
-    /// Asks the server what it is.
+    /// Asks the server for its state.
     pub(super) async fn look(&mut self) -> Result<Found, sqlx::Error> {
         let (held, patience) = self.parts();
         patience.answered(route::look(held)).await
     }
 
-    /// Keeps what was written.
+    /// Commits what was written.
     pub(crate) async fn finish(mut self) -> Result<(), sqlx::Error> {
         if self.is_in_transaction {
             self.carry_out("commit").await?;
@@ -130,7 +132,7 @@ impl Drop for Connection {
         if self.patience.is_over {
             held.close_on_drop();
         } else if self.is_in_transaction {
-            // The pool has it back once it is as it was.
+            // The pool gets the connection back once it has been rolled back.
             tokio::spawn(roll_back(held));
         }
     }
@@ -210,22 +212,22 @@ impl<'c> Executor<'c> for &'c mut Connection {
 pub(crate) struct Transaction(Connection);
 
 impl Transaction {
-    /// Lets each statement from now on take so long, on the server and here.
+    /// Allows each further statement to take this long, on the server and here.
     pub(crate) async fn allow(&mut self, statement_timeout: Duration) -> Result<(), sqlx::Error> {
         let millis = statement_timeout.as_millis();
         let statement = format!("set local statement_timeout = {millis}");
-        // Safe: a number.
+        // Safe, because it is a number.
         self.0.carry_out(AssertSqlSafe(statement)).await?;
         self.0.patience.limit = statement_timeout + GRACE;
         Ok(())
     }
 
-    /// Keeps what was written.
+    /// Commits what was written.
     pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
         self.0.finish().await
     }
 
-    /// The connection, which goes on being inside the transaction.
+    /// The connection, still inside the transaction.
     pub(super) fn into_connection(self) -> Connection {
         self.0
     }

@@ -1,8 +1,9 @@
 //! The way to the database: a pool of connections to the one of its servers that takes writes.
 //!
-//! sqlx's pool connects to one server. Where it gets no connection within a moment, a scout looks at all
-//! servers of the URL, in order: it turns the pool to the first that takes writes, or says of each what is
-//! wrong there. What the pool itself says is that it has waited, whatever for.
+//! sqlx's pool connects to one server. If it gives no connection within a moment, a scout looks at
+//! all servers of the URL, in order: it turns the pool to the first that takes writes, or collects
+//! what is wrong with each. The pool's own error would only say that it has waited, whatever the
+//! cause.
 
 mod connection;
 mod outage;
@@ -30,37 +31,37 @@ pub use outage::{Outage, ReadOnly, Unavailable};
 use route::{Route, Server, Way};
 pub use url::{DatabaseUrl, UrlError};
 
-/// Longest wait for a row lock outside of a transaction.
+/// The longest wait for a row lock outside of a transaction.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a connection that is given back may take to say that it lives.
+/// The time that a returned connection has to show that it is alive.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How much longer than for a connection alone is waited for a transaction that has begun.
+/// The additional time for a transaction to begin, beyond that for a connection.
 const BEGINNING: Duration = Duration::from_millis(100);
 
-/// A connection that was given back so recently is not asked whether it still works.
+/// A connection that was returned more recently than this is not tested before it is used again.
 const UNTESTED: Duration = Duration::from_millis(100);
 
-/// Whoever has no connection by then lets the scout look why.
+/// The wait for a connection after which the scout looks at the servers.
 const SUSPICIOUS: Duration = Duration::from_millis(100);
 
-/// What the scout has seen is taken for true so long.
+/// The time for which the scout's result is used.
 const SEEN: Duration = Duration::from_millis(500);
 
-/// What stands between the service and its database, if anything does.
+/// The kind of pooler between the service and its database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooler {
-    /// Nothing, or a pooler that keeps a server's session for each of its clients.
+    /// None, or a pooler that keeps a server's session for each of its clients.
     #[default]
     None,
-    /// A pooler that gives a client a session for a transaction only: nothing set or prepared in one
-    /// is there in the next.
+    /// A pooler that gives a client a session for one transaction only: settings and prepared
+    /// statements of one transaction are missing in the next.
     Transaction,
 }
 
-/// What all connections have in common.
+/// The settings that all connections share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
     pub(crate) connections: u32,
@@ -70,7 +71,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// What bounds every statement.
+    /// The time-outs of every statement, in milliseconds.
     fn limits(self) -> [(&'static str, u128); 3] {
         let statement = self.statement_timeout.as_millis();
         [
@@ -87,12 +88,14 @@ impl Session {
                 self.limits()
                     .map(|(name, millis)| (name, format!("{millis}ms"))),
             ),
-            // It takes no options, and a statement that was prepared need not be there in the next transaction.
+            // The pooler accepts no options, and a prepared statement may not exist in the next
+            // transaction.
             Pooler::Transaction => options.statement_cache_capacity(0),
         }
     }
 
-    /// What a connection must say of its limits; `None`: nothing.
+    /// The `statement_timeout` in milliseconds that a new connection must report; `None`: it is not
+    /// checked.
     fn expected(self) -> Option<i64> {
         match self.pooler {
             Pooler::None => i64::try_from(self.statement_timeout.as_millis()).ok(),
@@ -100,11 +103,12 @@ impl Session {
         }
     }
 
-    /// What a transaction that began as `begin` says must set itself.
+    /// The statements that open a transaction: `begin`, and what the transaction must set itself.
     fn opening(self, begin: &str) -> String {
         let mut statements = begin.to_owned();
         if self.pooler == Pooler::Transaction {
-            // sqlx names each statement, even if it keeps none, and another client of the session has left its own.
+            // sqlx names each statement even if it caches none, and another client of the session
+            // may have left statements with these names.
             statements.push_str("; deallocate all");
             for (name, millis) in self.limits() {
                 statements.push_str(&format!("; set local {name} = {millis}"));
@@ -114,7 +118,7 @@ impl Session {
     }
 }
 
-/// Connections to a database, for whoever has a statement.
+/// Connections to a database, on which statements can be executed.
 #[derive(Clone, Debug)]
 pub(crate) struct Connections(Arc<Shared>);
 
@@ -128,7 +132,7 @@ struct Shared {
     seen: Mutex<Option<Seen>>,
 }
 
-/// What the scout has seen.
+/// The result of the scout's last look.
 #[derive(Debug)]
 struct Seen {
     ended: Instant,
@@ -136,7 +140,7 @@ struct Seen {
 }
 
 impl Connections {
-    /// Makes no connection yet, so that a service can start before its database.
+    /// A pool that does not connect yet, so that a service can start before its database.
     pub(crate) fn new(url: DatabaseUrl, session: Session) -> Self {
         let servers: Vec<Server> = url
             .servers()
@@ -151,12 +155,14 @@ impl Connections {
             .max_connections(session.connections)
             .acquire_timeout(session.acquire_timeout)
             .test_before_acquire(false)
-            // sqlx would wait for the answer of a server that is gone without a word, and keep the place.
+            // sqlx would wait for the answer of a server that has vanished, and keep the place in
+            // the pool.
             .after_release(|connection, _| {
                 Box::pin(async move {
                     match timeout(RELEASE_TIMEOUT, sqlx::Connection::ping(connection)).await {
                         Ok(answer) => Ok(answer.is_ok()),
-                        // By an error, so that no farewell is sent, which would wait for the same server.
+                        // Returned as an error, so that no farewell is sent, which would wait for
+                        // the same server.
                         Err(_) => Err(Unavailable::met(Outage::Silent).carried()),
                     }
                 })
@@ -201,23 +207,24 @@ impl Connections {
         self.0.session.acquire_timeout
     }
 
-    /// How the server in use is connected to.
+    /// The options with which the server in use is connected to.
     pub(crate) fn options(&self) -> PgConnectOptions {
         self.0.pool.connect_options().as_ref().clone()
     }
 
-    /// Whether sessions are a pooler's, so that nothing of a session outlives a transaction.
+    /// Returns true if a pooler owns the sessions, so that nothing of a session outlives a
+    /// transaction.
     pub(crate) fn are_pooled(&self) -> bool {
         self.0.session.pooler == Pooler::Transaction
     }
 
-    /// Closes all connections; waits for those in use.
+    /// Closes all connections. Waits for those in use.
     pub(crate) async fn close(&self) {
         self.0.pool.close().await;
     }
 
-    /// A connection for several statements, which are one transaction or each its own. Whoever has
-    /// written says so by [`Connection::finish`].
+    /// A connection for several statements, which are one transaction or each their own. A caller
+    /// that has written must end with [`Connection::finish`].
     pub(crate) async fn acquire(&self) -> Result<Connection, sqlx::Error> {
         match self.0.session.pooler {
             Pooler::None => self.session().await,
@@ -225,10 +232,11 @@ impl Connections {
         }
     }
 
-    /// Begins a transaction, and sets what `more` says, in one round trip.
+    /// Begins a transaction, and applies the settings in `more`, in one round trip.
     ///
-    /// A task of its own cannot be dropped half way (client gone, deadline). Otherwise a connection would
-    /// return to the pool that is still inside a transaction.
+    /// It runs in a task of its own, which cannot be dropped half way (when the client has gone, or
+    /// at a deadline). Otherwise a connection that is still inside a transaction would return to
+    /// the pool.
     pub(crate) async fn begin_with(
         &self,
         begin: &str,
@@ -237,18 +245,18 @@ impl Connections {
         let statements = self.0.session.opening(begin) + more;
         let own = self.clone();
         let began = tokio::spawn(async move {
-            // Safe: only this program's names and numbers.
+            // Safe, because only this program's names and numbers are in it.
             let statements = AssertSqlSafe(statements);
             own.session().await?.begin(statements).await
         });
-        // A pooler lets a transaction wait for a session, for two minutes if it is not told otherwise.
+        // A pooler lets a transaction wait for a session, by default for two minutes.
         match timeout(self.0.session.acquire_timeout + BEGINNING, began).await {
             Ok(began) => began.unwrap_or(Err(sqlx::Error::WorkerCrashed)),
             Err(_) => Err(sqlx::Error::PoolTimedOut),
         }
     }
 
-    /// Errs unless the server in use takes writes, with what is wrong with each server.
+    /// Returns an error with what is wrong with each server, unless the server in use takes writes.
     pub(crate) async fn take_writes(&self) -> Result<(), sqlx::Error> {
         let mut connection = self.session().await?;
         let found = connection.look().await?;
@@ -256,7 +264,7 @@ impl Connections {
         if found.read_only().is_none() {
             return Ok(());
         }
-        // Another server may take them by now, or the same one from new sessions.
+        // Another server may take writes by now, or the same one from new sessions.
         self.0.route.suspect();
         self.scout().await.map_err(Unavailable::carried)
     }
@@ -281,14 +289,15 @@ impl Connections {
             let mut acquiring = pin!(self.0.pool.acquire());
             let mut answered = self.soon(acquiring.as_mut()).await;
             let seen = {
-                // Whoever waits behind another one's look has no more time than for one.
+                // A caller that waits for another one's look has no more time than one that looks
+                // itself.
                 let mut looking = pin!(timeout_at(deadline, self.scout()));
                 loop {
                     match answered {
                         Some(Ok(connection)) => return Ok(connection),
                         Some(Err(sqlx::Error::PoolClosed)) => return Err(sqlx::Error::PoolClosed),
                         Some(Err(_)) => break looking.await,
-                        // A connection may come free meanwhile.
+                        // A connection may become free meanwhile.
                         None => tokio::select! {
                             biased;
                             now = acquiring.as_mut() => answered = Some(now),
@@ -323,7 +332,7 @@ impl Connections {
         }
     }
 
-    /// What the pool answers, if it does so before something seems to be wrong.
+    /// The pool's answer, if it comes before there is a reason to suspect a problem.
     async fn soon<T>(&self, acquiring: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         tokio::select! {
             biased;
@@ -333,7 +342,8 @@ impl Connections {
         }
     }
 
-    /// While the only servers that answer take no writes, looks for one that does, beside other work.
+    /// While the only servers that answer take no writes, looks in the background for one that
+    /// does.
     fn look_for_a_writer(&self) {
         if self.0.route.is_read_only()
             && self
@@ -352,8 +362,8 @@ impl Connections {
             .is_some_and(|seen| seen.ended.elapsed() < SEEN && !self.0.route.is_suspected())
     }
 
-    /// Looks at the servers, and turns the pool to the first that takes writes. Whoever asks meanwhile waits for
-    /// the same answer.
+    /// Looks at the servers, and turns the pool to the first that takes writes. Callers that come
+    /// meanwhile wait for the same result.
     async fn scout(&self) -> Result<(), Unavailable> {
         let shared = &self.0;
         let mut seen = shared.seen.lock().await;
@@ -373,7 +383,8 @@ impl Connections {
 
 impl Shared {
     async fn search(&self) -> Result<(), Unavailable> {
-        // All at once, and heard in order: one that is silent does not use up the time of the others.
+        // All probes run at once and are awaited in order, so that a silent server does not use up
+        // the time of the others.
         let probes: Vec<_> = self
             .servers
             .iter()
@@ -416,7 +427,7 @@ impl Shared {
     }
 }
 
-/// A statement of its own, as with sqlx's pool.
+/// Executes a single statement, as with sqlx's pool.
 impl<'p> Executor<'p> for &'p Connections {
     type Database = Postgres;
 

@@ -1,14 +1,14 @@
-//! Why a database cannot be worked with, and what to do about it.
+//! The reasons why a database cannot be used, with what an admin can do.
 
 use std::fmt;
 use std::io::ErrorKind;
 
 use rustls::CertificateError;
 
-/// Why a server cannot be worked with now.
+/// The reason why a server cannot be used at present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outage {
-    /// Nothing listens there.
+    /// Nothing listens at the address.
     Refused,
     /// There is no such socket.
     NoSocket,
@@ -16,48 +16,48 @@ pub enum Outage {
     UnknownHost(String),
     /// The network does not lead there.
     Unreachable(String),
-    /// It does not answer in time.
+    /// The server does not answer in time.
     Silent,
-    /// It has no TLS, which the URL asks for.
+    /// The server has no TLS, which the URL asks for.
     NoTls,
-    /// Its certificate does not prove that it is the server.
+    /// The server's certificate does not prove its identity.
     Certificate(String),
-    /// It does not take the client's certificate, or wants one.
+    /// The server refuses the client's certificate, or asks for one.
     ClientCertificate(String),
-    /// TLS fails otherwise.
+    /// TLS fails in another way.
     Tls(String),
     /// A file of certificates or keys cannot be used.
     Files(String),
-    /// It has no connection left for this role, this database or anybody.
+    /// The server has no connection left for this role, for this database or at all.
     TooManyConnections(String),
     /// The password is wrong, or there is none.
     Password(String),
-    /// The role does not exist, or may not come from here or into this database.
+    /// The role does not exist, or may not connect from here or to this database.
     Role(String),
     /// There is no such database.
     NoDatabase(String),
-    /// It is starting, recovering or shutting down.
+    /// The server is starting, recovering or shutting down.
     Restarting(String),
     /// The connection ended.
     Lost(String),
-    /// It lacks room, memory or other means.
+    /// The server lacks disk space, memory or other resources.
     Exhausted(String),
-    /// It answers and takes no writes.
+    /// The server answers but takes no writes.
     ReadOnly(ReadOnly),
-    /// A pooler is in between that the configuration does not name.
+    /// There is a pooler in between that the configuration does not name.
     Pooler(String),
-    /// What has no word of its own.
+    /// Any other problem, in its own words.
     Other(String),
 }
 
-/// Why a database takes no writes.
+/// The reason why a database takes no writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnly {
-    /// It follows another one.
+    /// The server is a standby.
     Standby,
     /// `default_transaction_read_only` is on.
     Setting,
-    /// It has refused a write, without saying which it is.
+    /// The server has refused a write, for an unknown reason.
     Unknown,
 }
 
@@ -99,7 +99,7 @@ impl fmt::Display for Outage {
 }
 
 impl Outage {
-    /// What an admin can do.
+    /// The remedy that an admin has, as a sentence.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -164,7 +164,7 @@ impl Outage {
         }
     }
 
-    /// Whether a request that met it may succeed at once with another connection.
+    /// Returns true if a request that met this may succeed at once on another connection.
     pub(crate) fn may_be_of_one_connection(&self) -> bool {
         matches!(
             self,
@@ -172,7 +172,7 @@ impl Outage {
         )
     }
 
-    /// What an error says of the server; `None`: it is of the statement.
+    /// The outage that an error shows; `None`: the error is about the statement.
     pub(crate) fn of(error: &sqlx::Error) -> Option<Self> {
         Some(match error {
             sqlx::Error::Io(error) => Self::of_io(error),
@@ -189,13 +189,13 @@ impl Outage {
         })
     }
 
-    /// Why no connection could be made.
+    /// The outage because of which no connection could be made.
     pub(crate) fn of_connecting(error: &sqlx::Error) -> Self {
         match error {
             sqlx::Error::Database(error) => {
                 let (code, text) = (error.code(), error.message().to_owned());
                 match code.as_deref().unwrap_or("") {
-                    // PgBouncer has this code for all that it refuses.
+                    // PgBouncer uses this code for everything that it refuses.
                     "08P01" if text.contains("unsupported startup parameter") => Self::Pooler(text),
                     "08P01" if text.contains("no such database") => Self::NoDatabase(text),
                     "08P01" if text.contains("no such user") => Self::Role(text),
@@ -218,7 +218,7 @@ impl Outage {
             "25006" => Self::ReadOnly(ReadOnly::Unknown),
             code if code.starts_with("57P") => Self::Restarting(text),
             code if code.starts_with("08") => Self::Lost(text),
-            // No room, no memory, an error of the disk.
+            // No disk space, no memory, or an error of the disk.
             code if code.starts_with("53") || code.starts_with("58") => Self::Exhausted(text),
             _ => return None,
         })
@@ -258,35 +258,35 @@ impl Outage {
     }
 }
 
-/// The servers of a database, none of which can be worked with.
+/// The servers of a database of which none can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     servers: Vec<(String, Outage)>,
 }
 
 impl Unavailable {
-    /// Each server, by its address, with what is wrong there.
+    /// The servers by their addresses, each with its problem.
     pub(crate) fn of(servers: Vec<(String, Outage)>) -> Self {
         Self { servers }
     }
 
-    /// What a statement has met.
+    /// The outage that a statement has met, without the server's name.
     #[must_use]
     pub fn met(outage: Outage) -> Self {
         Self::of(vec![("the database".to_owned(), outage)])
     }
 
-    /// In sqlx's error, which is all that a statement may return.
+    /// Wraps it in sqlx's error, which is all that a statement may return.
     pub(super) fn carried(self) -> sqlx::Error {
         sqlx::Error::AnyDriverError(Box::new(self))
     }
 
-    /// What is wrong, server by server.
+    /// The problem of each server.
     pub fn outages(&self) -> impl Iterator<Item = &Outage> {
         self.servers.iter().map(|(_, outage)| outage)
     }
 
-    /// What an admin can do.
+    /// The remedy that an admin has, as a sentence.
     #[must_use]
     pub fn remedy(&self) -> String {
         let mut remedies: Vec<&str> = self.outages().map(Outage::remedy).collect();
@@ -294,7 +294,7 @@ impl Unavailable {
         remedies.join("; ")
     }
 
-    /// Whether the database answers, and only takes no writes.
+    /// Returns true if the database answers, but takes no writes.
     #[must_use]
     pub fn can_be_read(&self) -> bool {
         self.outages()

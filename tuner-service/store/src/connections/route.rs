@@ -1,4 +1,4 @@
-//! Which server is in use, and what a connection or a probe finds there.
+//! The server in use, and the state that a connection or a probe finds there.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, timeout};
 
 use super::outage::{Outage, ReadOnly};
 
-/// How long a server has to let the scout in and to answer.
+/// The time that a server has to accept the scout and to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(600);
 
-/// How the pool connects: to which server, and whether without TLS.
+/// The server that the pool connects to, and whether it does so without TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     server: String,
@@ -42,9 +42,9 @@ struct State {
     towards: Way,
     since: Option<Instant>,
     generation: u64,
-    /// No server takes writes, and this one can be read.
+    /// True if no server takes writes, and this one can be read.
     is_read_only: bool,
-    /// Since when a look is called for.
+    /// The time since which a look at the servers is needed.
     suspected: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ impl Route {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that grows whenever the pool is turned.
+    /// A number that grows whenever the pool is turned to another server.
     pub(super) fn generation(&self) -> u64 {
         self.state().generation
     }
@@ -76,14 +76,14 @@ impl Route {
         self.state().is_read_only
     }
 
-    /// Whether the pool was turned since a connection of this age was made.
+    /// Returns true if the pool was turned since a connection of this age was made.
     pub(super) fn is_newer_than(&self, age: Duration) -> bool {
         self.state()
             .since
             .is_some_and(|since| since.elapsed() < age)
     }
 
-    /// Whether a connection can be used that finds this. If not, the scout should look.
+    /// Returns true if a connection in this state can be used. If not, asks the scout to look.
     pub(super) fn takes(&self, found: &Found) -> bool {
         let takes = found.read_only().is_none() || self.is_read_only();
         if !takes {
@@ -92,16 +92,17 @@ impl Route {
         takes
     }
 
-    /// Lets whoever waits for a connection ask the scout.
+    /// Makes callers that wait for a connection ask the scout.
     pub(super) fn suspect(&self) {
         self.state().suspected = Some(Instant::now());
         self.suspicion.notify_waiters();
     }
 
-    /// Has the servers looked at if this error of a statement says that another one may be right by now.
+    /// Asks for a look at the servers if this error of a statement means that another server may be
+    /// the right one by now.
     pub(super) fn hears_of(&self, error: &sqlx::Error) {
         let is_suspicious = match Outage::of(error) {
-            // No news where no server takes writes: it is looked for one all the time.
+            // Not news if no server takes writes, because one that does is looked for all the time.
             Some(Outage::ReadOnly(_)) => !self.is_read_only(),
             Some(outage) => outage.may_be_of_one_connection(),
             None => false,
@@ -111,12 +112,12 @@ impl Route {
         }
     }
 
-    /// Whether something seems wrong that no look has begun after.
+    /// Returns true if a problem is suspected, and no look has begun since.
     pub(super) fn is_suspected(&self) -> bool {
         self.state().suspected.is_some()
     }
 
-    /// Returns while a look is called for.
+    /// Waits until a look at the servers is needed.
     pub(super) async fn suspected(&self) {
         let notified = self.suspicion.notified();
         if !self.is_suspected() {
@@ -124,14 +125,14 @@ impl Route {
         }
     }
 
-    /// The servers were looked at, from then on.
+    /// Records that the servers were looked at, beginning at this time.
     pub(super) fn was_looked_at(&self, began: Instant) {
         self.state()
             .suspected
             .take_if(|suspected| *suspected <= began);
     }
 
-    /// Whether it is another way than before.
+    /// Turns the pool. Returns true if the way differs from the one before.
     pub(super) fn turn(&self, towards: Way, is_read_only: bool) -> bool {
         let mut state = self.state();
         if state.towards == towards && state.is_read_only == is_read_only {
@@ -145,12 +146,12 @@ impl Route {
     }
 }
 
-/// What a server says of itself.
+/// The state that a server reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     is_standby: bool,
     is_read_only: bool,
-    /// In milliseconds.
+    /// The time-out of statements, in milliseconds.
     statement_timeout: i64,
 }
 
@@ -167,7 +168,8 @@ impl Found {
         }
     }
 
-    /// What is wrong with it; `expected`: the statement's time-out that was asked for.
+    /// The problem of a server in this state; `expected` is the time-out that was requested for
+    /// statements.
     pub(super) fn outage(&self, expected: Option<i64>) -> Option<Outage> {
         if expected.is_some_and(|expected| expected != self.statement_timeout) {
             return Some(Outage::Pooler(
@@ -178,7 +180,7 @@ impl Found {
     }
 }
 
-/// Asks a server what it is, in one message: no statement is prepared for it.
+/// Asks a server for its state, in one message and without preparing a statement.
 pub(super) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
     let row = sqlx::raw_sql(
         "select pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
@@ -218,12 +220,12 @@ impl Server {
         }
     }
 
-    /// Connects, and says why it takes no writes, if it takes none. The options are those by which it was
-    /// connected to.
+    /// Connects, and returns the options that worked, with the reason if the server takes no
+    /// writes.
     pub(super) async fn probe(self) -> Result<(PgConnectOptions, Option<ReadOnly>), Outage> {
         let looked = async {
             match self.ask(&self.options).await {
-                // As with libpq: `prefer` does without what does not work.
+                // As in libpq, `prefer` goes without TLS if TLS does not work.
                 Err(Outage::Tls(_) | Outage::Certificate(_) | Outage::ClientCertificate(_))
                     if matches!(self.options.get_ssl_mode(), PgSslMode::Prefer) =>
                 {
@@ -246,7 +248,7 @@ impl Server {
         let found = look(&mut connection)
             .await
             .map_err(|error| Outage::of_connecting(&error))?;
-        // It has said what was asked; how it ends is no matter.
+        // It has answered, so it does not matter how the connection ends.
         let _ = connection.close().await;
         match found.outage(self.expected) {
             Some(Outage::ReadOnly(why)) => Ok(Some(why)),

@@ -1,8 +1,8 @@
-//! The URL of the database: which servers, as whom, and how the way there is protected.
+//! The URL of the database: the servers, the role, and the protection of the connection.
 //!
-//! sqlx reads one server from a URL, ignores what it does not know, and finds out about unreadable
-//! certificates when it connects. So the URL is read here, as libpq reads it, and whatever could not work
-//! is refused when the configuration is read.
+//! sqlx reads one server from a URL, ignores what it does not know, and notices unreadable
+//! certificates only when it connects. So the URL is read here, as libpq reads it, and a URL that
+//! cannot work is refused when the configuration is read.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,11 +15,11 @@ use rustls::{ClientConfig, RootCertStore};
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-/// What is shown instead of a password.
+/// The text shown instead of a password.
 const HIDDEN: &str = "***";
 
-/// Parameters that libpq knows and that change nothing here: the service has its own time-outs and its
-/// own name. They are read so that the report can be given the same URL.
+/// Parameters of libpq that have no effect here, because the service has its own time-outs and its
+/// own name. They are accepted so that the report can use the same URL.
 const OF_LIBPQ: [&str; 10] = [
     "application_name",
     "connect_timeout",
@@ -36,32 +36,32 @@ const OF_LIBPQ: [&str; 10] = [
 const KNOWN: &str = "host, port, dbname, user, password, sslmode, sslrootcert, sslcert, sslkey, \
                      target_session_attrs and options";
 
-/// Why a URL cannot be the database's.
+/// The reason why a text cannot be the database's URL.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlError {
-    /// There is nothing.
+    /// The text is empty.
     #[error("the URL is empty: write postgres://USER@HOST:PORT/DATABASE")]
     Empty,
-    /// It does not begin as a URL does.
+    /// The text does not begin as a URL does.
     #[error(
         "this is no URL: write postgres://USER@HOST:PORT/DATABASE?PARAMETER=VALUE, not a list of key=value"
     )]
     NoUrl,
-    /// It is another database's.
+    /// The URL is that of another kind of database.
     #[error("{0}:// is not PostgreSQL: the URL begins with postgres:// or postgresql://")]
     Scheme(String),
-    /// A `%` without two hexadecimal digits, or bytes that are no text.
+    /// A `%` without two hexadecimal digits, or bytes that are not UTF-8.
     #[error(
         "{0} is not well encoded: of the signs that have a meaning in URLs, % is written %25, / %2F, ? %3F, @ %40"
     )]
     Encoding(&'static str),
-    /// A host that cannot be one.
+    /// A text that cannot be a host.
     #[error(
         "{0:?} is no host: write a name, an address, [an IPv6 address] or the directory of a socket, encoded"
     )]
     Host(String),
-    /// A port that cannot be one.
-    // What stands there may be the end of a password, so that it is not shown.
+    /// A text that cannot be a port.
+    // The text may be the end of a password, so it is not shown.
     #[error("what follows a colon after a host is no port: a port is a number from 1 to 65535")]
     Port,
     /// `port` has neither one value nor one for each host.
@@ -72,29 +72,29 @@ pub enum UrlError {
         /// The ports.
         ports: usize,
     },
-    /// A parameter that is not known here.
+    /// An unknown parameter.
     #[error("parameter {0:?} is unknown: the service knows {KNOWN}")]
     Unknown(String),
     /// A parameter without `=`.
     #[error("parameter {0:?} has no value: write {0}=VALUE")]
     NoValue(String),
-    /// A parameter whose value cannot be.
+    /// A parameter with a value that it cannot have.
     #[error("{parameter}={value} cannot be: {expected}")]
     Value {
         /// The parameter.
         parameter: &'static str,
-        /// Its value.
+        /// The value.
         value: String,
-        /// What it may be.
+        /// The values that it can have.
         expected: &'static str,
     },
-    /// Verification without something to verify by.
+    /// A mode that verifies certificates, without authorities to verify by.
     #[error(
         "sslmode={0} needs sslrootcert: the file of the authority's certificates, or `system` for those that this \
          host trusts"
     )]
     NoRoot(&'static str),
-    /// Half of a client certificate.
+    /// A client certificate without its key, or the reverse.
     #[error("sslcert and sslkey are given together or not at all")]
     HalfCertificate,
     /// A file of certificates or keys cannot be read.
@@ -102,19 +102,19 @@ pub enum UrlError {
     Unreadable {
         /// The parameter.
         parameter: &'static str,
-        /// Its file.
+        /// The parameter's file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file of certificates or keys has something else in it.
+    /// A file of certificates or keys has another content.
     #[error("{parameter}={}: {problem}", path.display())]
     Unusable {
         /// The parameter.
         parameter: &'static str,
-        /// Its file.
+        /// The parameter's file.
         path: PathBuf,
-        /// Why.
+        /// The problem.
         problem: String,
     },
 }
@@ -122,17 +122,17 @@ pub enum UrlError {
 /// One of the servers that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Server {
-    /// `None`: the one that libpq's environment or this host's defaults name.
+    /// The host; `None`: the one in libpq's environment, or this host's default.
     host: Option<String>,
     port: Option<u16>,
 }
 
-/// What authorities are trusted.
+/// The authorities that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Root {
-    /// Those of the operating system.
+    /// The authorities of the operating system.
     System,
-    /// Those in a file.
+    /// The authorities in a file.
     File(PathBuf),
 }
 
@@ -142,7 +142,7 @@ struct Client {
     key: PathBuf,
 }
 
-/// A URL that can be the database's.
+/// The URL of a database, which has been checked.
 ///
 /// It is displayed without its password.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -160,7 +160,7 @@ pub struct DatabaseUrl {
     statements: Option<usize>,
 }
 
-/// sqlx's mode, which cannot be compared.
+/// sqlx's TLS mode, in a form that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PgMode {
     Disable,
@@ -174,7 +174,7 @@ impl PgMode {
     fn of(value: &str) -> Result<Self, UrlError> {
         match value {
             "disable" => Ok(Self::Disable),
-            // Whatever lets `allow` in lets this in.
+            // Every server that `allow` accepts, `prefer` accepts too.
             "allow" | "prefer" => Ok(Self::Prefer),
             "require" => Ok(Self::Require),
             "verify-ca" => Ok(Self::VerifyCa),
@@ -197,7 +197,7 @@ impl PgMode {
         }
     }
 
-    /// How a mode that verifies is written.
+    /// The name of a mode that verifies certificates; `None` for others.
     fn verifies(self) -> Option<&'static str> {
         match self {
             Self::VerifyCa => Some("verify-ca"),
@@ -255,7 +255,7 @@ impl FromStr for DatabaseUrl {
             Some((authority, path)) => (authority, Some(path)),
             None => (before, None),
         };
-        // Whatever comes behind it would be shown: it may be the rest of a password.
+        // The text after an `@` would be shown, but it may be the rest of a password.
         if rest[authority.len()..].contains('@') {
             return Err(UrlError::Encoding(
                 "a / or ? in the password, or an @ in a parameter,",
@@ -410,13 +410,14 @@ impl DatabaseUrl {
     fn is_protected_as_said(&self) -> Result<(), UrlError> {
         match (self.encryption.and_then(PgMode::verifies), &self.root) {
             (Some(mode), None) => Err(UrlError::NoRoot(mode)),
-            // libpq would verify, and this service would believe whoever answers.
+            // libpq would verify the server; this service would trust any server that answers.
             (None, Some(Root::File(path))) => Err(UrlError::Value {
                 parameter: "sslrootcert",
                 value: path.display().to_string(),
                 expected: "nothing is verified by it without sslmode=verify-full or verify-ca",
             }),
-            // As libpq has it: anybody gets a certificate of such an authority for some name.
+            // libpq refuses this too: anybody can get a certificate from one of these authorities
+            // for some name.
             (mode, Some(Root::System)) if mode != Some("verify-full") => Err(UrlError::Value {
                 parameter: "sslrootcert",
                 value: "system".to_owned(),
@@ -426,8 +427,8 @@ impl DatabaseUrl {
         }
     }
 
-    /// Errs where the name of the host is not looked at, and not this file alone says who is believed: the
-    /// authorities that this host trusts certify anybody for some name.
+    /// Returns an error if the server's host name is not verified and this file is not the only
+    /// source of trust: the authorities that this host trusts certify anybody for some name.
     fn is_trusted_alone(
         &self,
         path: &Path,
@@ -443,8 +444,8 @@ impl DatabaseUrl {
         Ok(())
     }
 
-    /// Whether the files of certificates and keys can be read, and are what they are said to be. A service that
-    /// runs reads them at every connection, so that they can be renewed meanwhile.
+    /// Checks that the files of certificates and keys can be read and have the right content. A
+    /// running service reads them at every connection, so that they can be renewed.
     pub fn check_files(&self) -> Result<(), UrlError> {
         let mut roots = RootCertStore::empty();
         if let Some(Root::File(path)) = &self.root {
@@ -483,13 +484,13 @@ impl DatabaseUrl {
         Ok(())
     }
 
-    /// Whether it sets something for a session.
+    /// Returns true if the URL sets options for sessions.
     #[must_use]
     pub fn has_options(&self) -> bool {
         !self.options.is_empty()
     }
 
-    /// How each server is connected to, in order.
+    /// The options with which to connect to each server, in order.
     pub(crate) fn servers(&self) -> Vec<PgConnectOptions> {
         self.servers
             .iter()
@@ -516,17 +517,17 @@ impl DatabaseUrl {
                 None => format!("options={value}"),
             });
         }
-        // By a URL, because only so does sqlx look for a password in libpq's file.
+        // A URL is used because only then does sqlx look for a password in libpq's file.
         let url = format!("postgres:///?{}", pairs.join("&"));
         let mut options = PgConnectOptions::from_str(&url)
             .unwrap_or_else(|_| PgConnectOptions::new())
-            // Doubles are sent as they are.
+            // Doubles are sent exactly in any case.
             .extra_float_digits(None);
         if let Some(mode) = self.encryption {
             options = options.ssl_mode(mode.sqlx());
         }
         if options.get_socket().is_some() || options.get_host().starts_with('/') {
-            // As with libpq: nobody can listen in on a socket.
+            // As in libpq: nobody can listen in on a socket.
             options = options.ssl_mode(PgSslMode::Disable);
         }
         if let Some(Root::File(path)) = &self.root {
@@ -543,7 +544,7 @@ impl DatabaseUrl {
 }
 
 impl Server {
-    /// From the authority of a URL.
+    /// A server from the authority part of a URL.
     fn of(text: &str) -> Result<Self, UrlError> {
         let unlike = || UrlError::Host(text.to_owned());
         if let Some(rest) = text.strip_prefix('[') {
@@ -567,7 +568,7 @@ impl Server {
         })
     }
 
-    /// From a parameter.
+    /// A server from the parameter `host`.
     fn named(host: &str) -> Result<Self, UrlError> {
         let is_name = |host: &str| {
             host.chars()
@@ -602,7 +603,7 @@ fn port(text: &str) -> Result<u16, UrlError> {
 
 fn session(value: &str) -> Result<(), UrlError> {
     match value {
-        // Whichever is asked for, the service needs one that takes writes.
+        // In each of these cases the service needs a server that takes writes.
         "read-write" | "primary" | "any" => Ok(()),
         _ => Err(UrlError::Value {
             parameter: "target_session_attrs",
@@ -617,7 +618,7 @@ fn file(parameter: &'static str, value: &str) -> Result<PathBuf, UrlError> {
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
-    // A key itself must not be shown.
+    // A key that was given in the place of its file must not be shown.
     let value = if value.contains("-----BEGIN") {
         HIDDEN
     } else {
@@ -660,7 +661,7 @@ fn unusable(parameter: &'static str, path: &Path, problem: impl ToString) -> Url
     }
 }
 
-/// What a text says whose special signs are written `%XX`; `+` is a plus, as with libpq.
+/// Decodes a text whose special characters are written `%XX`; `+` is a plus, as in libpq.
 fn decoded(text: &str, what: &'static str) -> Result<String, UrlError> {
     let wrong = || UrlError::Encoding(what);
     let mut bytes = Vec::with_capacity(text.len());

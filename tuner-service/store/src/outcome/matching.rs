@@ -1,12 +1,13 @@
-//! Which run a record belongs to, and which of a run's records holds. Times: µs since 1970.
+//! Matching: the run that a record belongs to, and the record that decides for a run. Times are
+//! microseconds since 1970.
 
 use super::Source;
 
-/// Microseconds. The clocks of slurmctld and the database should differ by less, and a prolog
-/// begins soon after its job.
+/// The microseconds by which the clocks of slurmctld and the database may differ, and after which a
+/// prolog begins at the latest.
 const SLACK: i64 = 5_000_000;
 
-/// Microseconds. A record further than this from a run is of another launch with the same key.
+/// The microseconds beyond which a record belongs to another launch with the same key.
 const OTHER_LAUNCH: i64 = 600_000_000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +15,7 @@ pub(super) struct RunAt {
     pub(super) run_id: i64,
     pub(super) restart_count: i32,
     pub(super) started_at: i64,
-    /// The start never arrived: `started_at` is the time of the report.
+    /// True if the start never arrived: `started_at` is then the time of the report.
     pub(super) unstarted: bool,
 }
 
@@ -40,14 +41,14 @@ pub(super) struct Truth {
 
 /// For each record the run of the same job that it belongs to, if that is known:
 ///
-/// * A record with a restart count belongs to the nearest run with that count, within
+/// - A record with a restart count belongs to the nearest run with that count, within
 ///   `OTHER_LAUNCH`.
-/// * Any other belongs to the run that started inside its interval, nearest to its begin. Slurm
-///   counts whole seconds, and may launch a job again at once: of one source's records each has a
-///   run of its own, in their order, as far as there are so many.
-/// * A run without a start has no known begin. It takes a record only if no other record is
+/// - Any other record belongs to the run that started inside its interval, nearest to its begin.
+///   Slurm counts whole seconds, and may launch a job again at once: the records of one source each
+///   get a run of their own, in their order, as far as there are enough runs.
+/// - A run without a start has no known begin. It takes a record only if no other record is
 ///   possible.
-/// * sacct has no begin for some launches that were requeued early. Such a record belongs to the
+/// - sacct has no begin for some launches that were requeued early. Such a record belongs to the
 ///   last run before its end, unless sacct has another record of that run.
 pub(super) fn claims(records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<Option<i64>> {
     let mut claims: Vec<_> = records.iter().map(|record| claim(record, runs)).collect();
@@ -132,8 +133,9 @@ fn started_inside(record: &OutcomeRecord, run: &RunAt) -> bool {
     !run.unstarted && (began.saturating_sub(SLACK)..=end).contains(&run.started_at)
 }
 
-/// The most pairs of a record and a run, both in their order in time, and of these the nearest:
-/// launches of one job follow each other. Places in `records`, and runs.
+/// The largest set of pairs of a record and a run, both in order of time, and among those sets the
+/// one with the nearest pairs, because launches of one job follow each other. Returns places in
+/// `records`, with runs.
 fn in_order(source: Source, records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<(usize, i64)> {
     let mut records: Vec<_> = records
         .iter()
@@ -148,7 +150,7 @@ fn in_order(source: Source, records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<(u
     records.sort_by_key(|(_, record)| (record.started_at, record.ended_at, record.id));
     let mut runs: Vec<_> = runs.iter().filter(|run| !run.unstarted).collect();
     runs.sort_by_key(|run| (run.started_at, run.run_id));
-    // Of the first so many records and runs: pairs, and how far they are apart.
+    // For the first n records and m runs: the number of pairs, and the sum of their distances.
     let worse = |(pairs, apart): (usize, u128)| (std::cmp::Reverse(pairs), apart);
     let mut best = vec![vec![(0, 0); runs.len() + 1]; records.len() + 1];
     let paired = |best: &[Vec<(usize, u128)>], i: usize, j: usize| {
@@ -191,10 +193,11 @@ fn distance(record: &OutcomeRecord, run: &RunAt) -> u64 {
     }
 }
 
-/// What a run's records say together; `None`: there are none.
+/// The outcome that a run's records give together; `None`: there are none.
 ///
-/// A record made at the job's end beats one queried later; any record beats an inferred requeue.
-/// Within a source, the record whose begin is nearest to the run's wins, then the latest.
+/// A record made at the job's end is preferred to one queried later, and any record to an inferred
+/// requeue. Within a source, the record whose begin is nearest to the run's is preferred, then the
+/// latest.
 pub(super) fn truth(run: &RunAt, records: &[&OutcomeRecord]) -> Option<Truth> {
     let worth = |record: &&&OutcomeRecord| {
         let inferred = record.source == Source::Squeue && record.state == REQUEUED;
@@ -215,7 +218,8 @@ pub(super) fn truth(run: &RunAt, records: &[&OutcomeRecord]) -> Option<Truth> {
     })
 }
 
-/// The state of a requeued launch. From squeue it is inferred: squeue lists only the last launch.
+/// The state of a requeued launch. It is inferred if it comes from squeue, which lists only the
+/// last launch.
 const REQUEUED: &str = "REQUEUED";
 
 #[cfg(test)]
@@ -332,7 +336,7 @@ mod tests {
         );
         // An inferred requeue has no times: it belongs to the latest run.
         assert_eq!(claims(&[counted("REQUEUED", 0)], &runs), [Some(300)]);
-        // The first run with the id still waits: its record never came.
+        // The first run with the id still waits, because its record never came.
         assert_eq!(claims(&records[1..2], &runs[..1]), [None]);
         assert_eq!(claims(&records[..1], &[again]), [None]);
     }
@@ -345,15 +349,15 @@ mod tests {
             recorded(Source::Jobcomp, "COMPLETED", 1004, 1010),
         ];
         assert_eq!(claims(&records, &runs), [Some(100), Some(101)]);
-        // Before the second record, the first may be of a launch without a run.
+        // Before the second record arrives, the first may belong to a launch without a run.
         let second = &runs[1..];
         assert_eq!(claims(&records, second), [Some(101), Some(101)]);
         let both: Vec<_> = records.iter().collect();
         assert_eq!(truth(&runs[1], &both).unwrap().outcome, "COMPLETED");
     }
 
-    /// Slurm 26.05, --requeue=expedite: the second launch begins in the second in which the first
-    /// has begun and ended.
+    /// Slurm 26.05, --requeue=expedite: the second launch begins in the same second in which the
+    /// first has begun and ended.
     #[test]
     fn launches_within_one_second_get_each_its_own_word() {
         let at = |restart_count, micros: i64| RunAt {
@@ -371,7 +375,7 @@ mod tests {
         assert_eq!(claims(&backwards, &runs), [Some(101), Some(100)]);
         let runs_backwards = [runs[1].clone(), runs[0].clone()];
         assert_eq!(claims(&records, &runs_backwards), [Some(100), Some(101)]);
-        // Each source speaks of both.
+        // Each source has records of both launches.
         let sacct = |record: &OutcomeRecord| OutcomeRecord {
             source: Source::Sacct,
             ..record.clone()
@@ -381,9 +385,9 @@ mod tests {
             claims(&both, &runs),
             [Some(100), Some(100), Some(101), Some(101)]
         );
-        // As long as one of the two is missing, the nearest.
+        // While one of the two is missing, the nearest run gets the record.
         assert_eq!(claims(&[first], &runs), [Some(100)]);
-        // Of three launches one has no run.
+        // One of three launches has no run.
         let third = recorded(Source::Jobcomp, "COMPLETED", 1003, 1004);
         let runs = [at(0, 126_028), at(2, 3_100_000)];
         let three = [records[0].clone(), records[1].clone(), third];

@@ -1,4 +1,4 @@
-//! Reads studies out, page by page. Runs in flight are left out: nothing is known of them yet.
+//! Exports studies, page by page. Runs in flight are left out, because they have no result yet.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,20 +14,20 @@ use crate::pool::Store;
 
 const NAME: &str = "export";
 
-/// Rows that are read at once, and lines and bytes with which a page is full. Of reports the bytes are
-/// those that the database stores.
+/// The number of rows that are read at once. The following are the lines and the bytes with which a
+/// page is full; for reports these are the bytes that the database stores.
 const RUNS: i64 = 100;
 const REPORTS: i64 = 200;
 const LINES: usize = 200;
 const BYTES: usize = 1 << 20;
 
-/// Where the next page of a study begins. Judgements after the first page are not in it, nor are
-/// runs that were first judged since.
+/// The place where the next page of a study begins. Judgements after the first page are left out,
+/// as are runs that were first judged since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     judgement: i64,
     run: i64,
-    /// `None`: the runs are not all out yet.
+    /// The last exported report; `None`: not all runs have been exported yet.
     report: Option<i64>,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// A text is no [`Cursor`].
+/// The error for a text that is not a [`Cursor`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not where a page begins: give what the page before said")]
 pub struct NoCursor(String);
@@ -70,16 +70,16 @@ impl FromStr for Cursor {
 /// A page of a study.
 #[derive(Clone, Debug)]
 pub struct ExportPage {
-    /// Lines of the format, each without its end.
+    /// Lines of the format, without line ends.
     pub lines: Vec<String>,
     /// Where the next page begins; `None`: this is the last one.
     pub next: Option<Cursor>,
 }
 
 impl Store {
-    /// Whether a page could tell of a run in flight which role it has: on the first page if there is
-    /// such a run, on a later one if it was started before a run that is exported. A cursor is what
-    /// its sender says, so each page asks.
+    /// Returns true if a page could reveal the role of a run in flight: on the first page if there
+    /// is such a run, on a later one if it was started before a run that is exported. Each page
+    /// checks this, because the client can send any cursor.
     pub async fn has_secrets(
         &self,
         study_id: i64,
@@ -101,7 +101,7 @@ impl Store {
         .named(NAME)
     }
 
-    /// A page of a study that exists; the first one without a cursor.
+    /// A page of an existing study; the first one without a cursor.
     pub async fn export(
         &self,
         study_id: i64,

@@ -1,9 +1,10 @@
-//! The format: a JSON value a line, each an object of one member that says what it is. First a
-//! header, then study after study, each with its epochs, its runs and its nodes' reports, last an
-//! end, without which the file is cut. `docs/transfer.md` describes it.
+//! The format: one JSON value per line, each an object with one member whose name is the kind of
+//! the line. First comes a header, then study after study, each with its epochs, its runs and its
+//! nodes' reports, and last an end, without which the file was cut. `docs/transfer.md` describes
+//! it.
 //!
-//! Nothing in it is the installation's: runs and epochs are told by their place, launches by their
-//! job.
+//! Nothing in it belongs to the installation: runs and epochs are identified by their place,
+//! launches by their job.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version that is written, and the newest that is read.
+/// The version that is written, and the newest version that can be read.
 pub const VERSION: u32 = 2;
 
 const FORMAT: &str = "io-autotune-export";
@@ -31,7 +32,7 @@ pub(super) enum Record {
     End(End),
 }
 
-/// Members that a newer version adds are for its reader to refuse: the version comes first.
+/// The header. A reader refuses members that a newer version adds, so the version comes first.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Header {
     format: String,
@@ -48,7 +49,7 @@ pub(super) struct End {
 #[serde(deny_unknown_fields)]
 pub(super) struct StudyRecord {
     pub(super) application: String,
-    /// Left out if there is none: programs before it do not know it.
+    /// Left out if there is none, because earlier programs do not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) full_name: Option<String>,
     pub(super) owner_uid: u32,
@@ -58,11 +59,11 @@ pub(super) struct StudyRecord {
     pub(super) created_at: Timestamp,
     pub(super) accepted: Option<Accepted>,
     pub(super) pin: Option<Pin>,
-    /// Without its findings, which name studies by number.
+    /// The assessment without its findings, which name studies by number.
     pub(super) assessment: Option<Assessment>,
 }
 
-/// Who accepted mixed work.
+/// The acceptance of mixed work.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Accepted {
@@ -81,7 +82,7 @@ pub(super) struct Pin {
     pub(super) until: Option<Timestamp>,
 }
 
-/// What an epoch takes from its parent.
+/// The knowledge that an epoch takes from its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Takes {
@@ -105,14 +106,14 @@ pub(super) struct EpochRecord {
     pub(super) inherited: Vec<Parametrization>,
     pub(super) drift: Option<Value>,
     pub(super) parameter_effects: ParameterEffects,
-    /// The engine's.
+    /// The engine's evidence.
     pub(super) evidence: Option<Value>,
     pub(super) places: Places,
-    /// Its runs were removed by retention, and are not in the file.
+    /// Set if retention has removed the epoch's runs, which are then not in the file.
     pub(super) removed: Option<RemovedRecord>,
 }
 
-/// What is kept of an epoch whose runs were removed.
+/// The part of an epoch that stays after its runs were removed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RemovedRecord {
@@ -124,7 +125,7 @@ pub(super) struct RemovedRecord {
 }
 
 /// The runs that `drift` and `evidence` name, by their place among the study's runs in the file,
-/// from 1; 0: none. There they are 0.
+/// from 1; 0: none. In `drift` and `evidence` themselves they are 0.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Places {
@@ -133,7 +134,7 @@ pub(super) struct Places {
     pub(super) drifted: i64,
 }
 
-/// A run that has been judged, by its columns. State and verdict are its latest judgement's.
+/// A judged run, by its columns. State and verdict are those of its latest judgement.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunRecord {
@@ -171,9 +172,9 @@ pub(super) struct RunRecord {
     pub(super) released: bool,
     pub(super) dirty: bool,
     pub(super) listed_at: Option<Timestamp>,
-    /// When retention removed its reports and what it was decided from.
+    /// The time when retention removed its reports and the inputs of its decision.
     pub(super) trimmed_at: Option<Timestamp>,
-    /// More was heard of it than its latest judgement knew.
+    /// True if it has changes that its latest judgement has not seen.
     pub(super) awaits_verdict: bool,
     /// How the cluster's runs fared before its start.
     pub(super) surroundings: Option<Surroundings>,
@@ -223,7 +224,7 @@ pub(super) struct JudgementRecord {
     pub(super) measures: BTreeMap<String, f64>,
     pub(super) verdict: String,
     pub(super) judged_at: Timestamp,
-    /// Since version 2.
+    /// Added in version 2.
     #[serde(default)]
     pub(super) not_counted_because: Option<String>,
 }
@@ -239,7 +240,7 @@ pub(super) enum EffectWord {
 }
 
 impl EffectWord {
-    /// The state of a run that has been judged so.
+    /// The state of a run with this judgement.
     pub(super) fn state(self) -> &'static str {
         match self {
             Self::Sample => "counted",
@@ -249,7 +250,7 @@ impl EffectWord {
     }
 }
 
-/// What Slurm said of the run's job.
+/// An outcome record of the run's job.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OutcomeRecord {
@@ -267,7 +268,7 @@ pub(super) struct OutcomeRecord {
     pub(super) node_list: Option<String>,
 }
 
-/// What a node said of a run.
+/// A node's report of a run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReportRecord {
@@ -278,11 +279,11 @@ pub(super) struct ReportRecord {
 }
 
 pub(super) fn line(record: &Record) -> String {
-    // Maps have text for keys, and numbers are finite: it cannot fail.
+    // It cannot fail, because map keys are texts and numbers are finite.
     serde_json::to_string(record).unwrap_or_default()
 }
 
-/// Errs, in words, unless this program reads what has such a first line.
+/// Returns an error in words unless this program can read a file with this first line.
 pub fn check_header(text: &str) -> Result<(), String> {
     #[derive(Deserialize)]
     struct First {
@@ -306,7 +307,7 @@ pub fn check_header(text: &str) -> Result<(), String> {
     }
 }
 
-/// A line after the first, or where it is wrong and why.
+/// Reads a line after the first. The error has the place in the line, and the problem.
 pub(super) fn read(text: &str) -> Result<Record, (String, String)> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let record = serde_path_to_error::deserialize(&mut deserializer)

@@ -1,5 +1,5 @@
-//! Takes in what was exported. Its pieces are laid down first; then one transaction reads them,
-//! writes everything, and either commits or leaves nothing.
+//! Imports exported studies. The pieces of a file are stored first; then one transaction reads
+//! them, writes everything, and either commits or leaves nothing.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,56 +25,58 @@ use crate::tested;
 
 const NAME: &str = "import";
 
-/// Runs, reports, and bytes of lines that are written at once.
+/// The number of runs and reports that are written at once. The bytes of lines that are written at
+/// once follow.
 const BATCH: usize = 200;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Studies that a refusal names.
+/// The most studies that a refusal names.
 const NAMED: usize = 10;
 
-/// How an import is carried out.
+/// The parameters of an import.
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
-    /// The importer's name for its pieces.
+    /// The importer's name for the pieces.
     pub upload: &'a str,
-    /// How many there are.
+    /// The number of pieces.
     pub chunks: u32,
-    /// Whose studies they become: the file names none.
+    /// The cluster to which the studies will belong, because the file names none.
     pub cluster: &'a str,
-    /// Leaves out the studies that exist.
+    /// True to leave out the studies that exist.
     pub skip_existing: bool,
-    /// Nothing is changed, and the pieces stay.
+    /// True to change nothing and keep the pieces.
     pub dry_run: bool,
 }
 
 /// An imported study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// Its key.
+    /// The study's key.
     pub key: StudyKey,
-    /// Its number here; of a study that was left out, of the one that exists.
+    /// The study's number in this database; for a study that was left out, that of the existing
+    /// one.
     pub study_id: i64,
-    /// Its epochs in the file.
+    /// The number of its epochs in the file.
     pub epochs: u64,
-    /// Its runs in the file.
+    /// The number of its runs in the file.
     pub runs: u64,
-    /// It was left out, because it exists.
+    /// True if it was left out because it exists.
     pub skipped: bool,
 }
 
-/// Why a file is refused.
+/// The reason why a file is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, {path}: {problem}")]
 pub struct Refusal {
-    /// The line, from 1; the last one of those that are wrong together.
+    /// The number of the line, from 1; if several lines together are wrong, the last of them.
     pub line: u64,
-    /// Where in the line.
+    /// The place in the line.
     pub path: String,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub problem: String,
 }
 
-/// Why nothing was imported.
+/// The reason why nothing was imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The file is refused.
@@ -86,8 +88,8 @@ pub enum ImportError {
 }
 
 impl Store {
-    /// Lays down a piece of an import; again is no harm. `false`: the upload is another user's, or
-    /// the place has another piece.
+    /// Stores a piece of an import. Storing the same piece again is harmless. `false`: the upload
+    /// is another user's, or the place has another piece.
     pub async fn stage_chunk(
         &self,
         upload: &str,
@@ -138,7 +140,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes uploads of which nothing has come for so long. Returns how many pieces.
+    /// Removes uploads to which nothing was added for this long. Returns the number of pieces.
     pub async fn forget_imports(&self, older_than: Duration) -> Result<u64, StoreError> {
         let result = sqlx::query!(
             "delete from import_chunks c
@@ -152,7 +154,7 @@ impl Store {
         Ok(result.rows_affected())
     }
 
-    /// Imports what was laid down, all of it or nothing, with a line of the audit for each study.
+    /// Imports the stored pieces, all of them or nothing, with a line of the audit for each study.
     pub async fn import(
         &self,
         import: Import<'_>,
@@ -161,7 +163,7 @@ impl Store {
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         let mut importer = Importer::new(&mut transaction, import, audit);
         let imported = match importer.all().await {
-            // What the schema refuses is the file's fault.
+            // Data that the schema refuses is the file's fault.
             Err(ImportError::Store(error)) if error.is_refusal() => {
                 return Err(importer
                     .refused("the records up to here", error.to_string())
@@ -184,10 +186,10 @@ impl Store {
 struct Open {
     imported: Imported,
     epochs: Vec<OpenEpoch>,
-    /// Its runs' ids, in the order of the file.
+    /// The ids of its runs, in the order of the file.
     runs: Vec<i64>,
     launches: HashMap<LaunchKey, i64>,
-    /// The epoch that its assessment is about.
+    /// The epoch of its assessment.
     assessed: Option<i32>,
     has_reports: bool,
 }
@@ -362,7 +364,7 @@ impl<'a> Importer<'a> {
                     .into());
             }
         }
-        // A job may be called anything; what is shown of it is made harmless where it is shown.
+        // A full name may be any text. It is made harmless where it is shown.
         let full_name = study.full_name.as_deref().unwrap_or("-");
         let is_other = study.full_name.as_deref() != Some(study.application.as_str());
         if !(1..=1024).contains(&full_name.len()) || full_name.contains('\0') || !is_other {
@@ -665,7 +667,7 @@ impl<'a> Importer<'a> {
         self.write_surroundings(surroundings).await?;
         let open = self.current("run")?;
         for (launch, run_id) in placed {
-            // The engine reads the order of runs from their ids.
+            // The engine takes the order of runs from their ids.
             if open.runs.last().is_some_and(|last| *last >= run_id) {
                 return Err(StoreError::invariant(
                     NAME,
@@ -679,7 +681,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Errs where a job is known here: its run may be of one study only.
+    /// Returns an error if a job is known here, because its run may belong to one study only.
     async fn refuse_known(&mut self, runs: &[RunRecord]) -> Result<(), ImportError> {
         let launches: Vec<LaunchKey> = runs.iter().map(RunRecord::launch).collect();
         let known = sqlx::query!(
@@ -723,7 +725,8 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// A record that came here too and met no run is the same record.
+    /// Writes outcome records. A record that also came here directly and met no run is the same
+    /// record.
     async fn write_outcomes(&mut self, outcomes: Vec<Value>) -> Result<(), StoreError> {
         if outcomes.is_empty() {
             return Ok(());
@@ -810,7 +813,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Ends the study that is being read: its caches are what its judgements add up to.
+    /// Ends the study that is being read: its caches are computed from its judgements.
     async fn close(&mut self) -> Result<(), ImportError> {
         self.write_runs().await?;
         self.write_reports().await?;
@@ -873,7 +876,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Returns how many judgements the epoch has.
+    /// Ends an epoch. Returns the number of its judgements.
     async fn close_epoch(
         &mut self,
         epoch_id: i64,
@@ -969,7 +972,7 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// A run's row: its record, and what its latest judgement says.
+/// The row of a run: its record, and the result of its latest judgement.
 fn row(run: &RunRecord, epoch_id: Option<i64>) -> Value {
     let latest = run.latest();
     let judged = json!({
@@ -984,7 +987,7 @@ fn row(run: &RunRecord, epoch_id: Option<i64>) -> Value {
     with(run, &judged)
 }
 
-/// A record as a row, with more columns.
+/// A record as a row, with further columns.
 fn with<T: Serialize>(record: &T, more: &Value) -> Value {
     let mut row = json!(record);
     if let (Some(row), Some(more)) = (row.as_object_mut(), more.as_object()) {

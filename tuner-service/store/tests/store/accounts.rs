@@ -1,4 +1,4 @@
-//! Which account a study is charged to, and what is visible to an account's coordinator.
+//! The account that a study is charged to, and what an account's coordinator can see.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const ALICE: u32 = 1000;
 const BOB: u32 = 1001;
 const CAROL: u32 = 1002;
 
-/// A job of an owner's application that Slurm charges to an account. Returns the run.
+/// Starts a job of an owner's application, which Slurm charges to an account. Returns the run.
 async fn charged(store: &Store, job_id: u32, owner: u32, app: &str, account: Option<&str>) -> i64 {
     let mut start = Start::of(job_id);
     start.study = study(owner, app);
@@ -83,7 +83,7 @@ async fn a_study_is_the_accounts_that_its_latest_run_with_one_was_charged_to() {
     charged(&store, 3, ALICE, "ocean", Some("chemistry")).await;
     charged(&store, 4, ALICE, "ocean", None).await;
     assert_eq!(account().await.as_deref(), Some("chemistry"));
-    // What Slurm says late of an earlier run, or of another's job, changes nothing.
+    // Late records of an earlier run, or of another user's job, change nothing.
     said(&store, 1, Some("late"), Some(ALICE)).await;
     assert_eq!(account().await.as_deref(), Some("chemistry"));
     let mut start = Start::of(5);
@@ -91,7 +91,7 @@ async fn a_study_is_the_accounts_that_its_latest_run_with_one_was_charged_to() {
     start.search(&store, point(5)).await;
     said(&store, 5, Some("bobs"), Some(BOB)).await;
     assert_eq!(account().await.as_deref(), Some("chemistry"));
-    // A record that came before its run.
+    // The record came before its run.
     said(&store, 6, Some("early"), None).await;
     start.job.job_id = 6;
     start.search(&store, point(6)).await;
@@ -117,7 +117,8 @@ async fn a_coordinator_sees_what_members_charge_to_the_account_and_nothing_else(
     let own_alone = std::slice::from_ref(&own);
 
     assert_eq!(seen(&store, Some(CAROL), None).await, own_alone);
-    // Bob is in no account of Carol's: what he charges to physics is his own text.
+    // Bob is not in any account of Carol's; the account that he names, physics, is a text of his
+    // own.
     let physics = members(CLUSTER, &[(ALICE, "physics"), (CAROL, "physics")]);
     assert_eq!(
         seen(&store, Some(CAROL), physics.clone()).await,
@@ -134,7 +135,7 @@ async fn a_coordinator_sees_what_members_charge_to_the_account_and_nothing_else(
     // Another cluster's account of the same name is another account.
     let elsewhere = members("beta", &[(ALICE, "physics")]);
     assert_eq!(seen(&store, Some(CAROL), elsewhere).await, own_alone);
-    // Who coordinates nobody is not everyone.
+    // An empty list of members does not mean everyone.
     assert_eq!(seen(&store, None, members(CLUSTER, &[])).await, []);
     assert_eq!(
         seen(&store, Some(CAROL), members(CLUSTER, &[])).await,
@@ -160,7 +161,7 @@ async fn a_coordinator_sees_what_members_charge_to_the_account_and_nothing_else(
         studies(&store, filter("physics", Some(CAROL), None)).await,
         []
     );
-    // Pages go on where they ended.
+    // Each page continues where the one before ended.
     let mut paged = Vec::new();
     let mut after = None;
     loop {
@@ -249,7 +250,7 @@ async fn runs_the_audit_and_orders_are_visible_with_their_study() {
     let line = |action: &str, application: Option<&str>| {
         (action.to_owned(), application.map(str::to_owned))
     };
-    // Newest first; what is about all of Alice's studies is hers alone.
+    // Newest first. An order for all of Alice's studies is visible to her alone.
     let own = [line("off", None), line("freeze", Some("own"))];
     assert_eq!(audited(Some(CAROL), None).await, own);
     let mut with_physics = Vec::from(own);

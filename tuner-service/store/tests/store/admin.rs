@@ -15,7 +15,7 @@ fn of_study(study_id: i64) -> AuditFilter {
     }
 }
 
-/// What a line tells, without the pin that it keeps for an undo.
+/// The detail of a line, without the pin that it keeps for an undo.
 fn without_before(detail: &Value) -> Value {
     let mut detail = detail.clone();
     detail.as_object_mut().unwrap().remove("before");
@@ -153,7 +153,7 @@ async fn an_audit_line_is_written_with_its_change_or_neither_is() {
     let store = database.store(1);
     Start::of(1).search(&store, point(1)).await;
     let study_id = database.number("select id from studies").await;
-    // PostgreSQL has no text with a zero character, so each of these fails half way.
+    // PostgreSQL's texts cannot contain a zero character, so each of these fails half way.
     let audit = by(0, "a\0b");
     store
         .pin(study_id, &point(1), None, audit)

@@ -82,7 +82,7 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
         .unwrap();
     let two = [(runs[0], Some(1.0)), (runs[1], Some(2.0))];
     assert_eq!(entered().await, two);
-    // What gave up its place holds nothing back, and counts for nothing before it is judged.
+    // A run that gave up its place holds nothing back, and does not count before it is judged.
     store.release_run(runs[2]).await.unwrap();
     assert_eq!(entered().await[2], (runs[2], None));
     let mut assessing = store.assess(study_id).await.unwrap();
@@ -98,11 +98,11 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
 async fn a_run_meets_how_others_fared_before_its_start() {
     let database = Database::new().await;
     let store = database.store(4);
-    // One after the other: the third one sees no record, since none has been made.
+    // The starts are one after the other. The third sees no record, because none has been made.
     for job_id in 1..=4 {
         if job_id == 4 {
             store.record_surroundings().await.unwrap();
-            // Nothing more so soon.
+            // No further record is made so soon.
             store.record_surroundings().await.unwrap();
         }
         let run_id = run(&store, job_id, &point(3)).await;
@@ -116,13 +116,14 @@ async fn a_run_meets_how_others_fared_before_its_start() {
     let mut assessing = store.assess(study_id).await.unwrap();
     let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
     let slowness: Vec<f64> = runs.iter().map(|run| run.slowness).collect();
-    // Of 1, 2 and 3 s the middle one, against their mean log, for three runs halved.
+    // The middle one of 1, 2 and 3 s, compared with the mean of their logs, and halved for three
+    // runs.
     let expected = (2.0_f64.ln() - 6.0_f64.ln() / 3.0) / 2.0;
     assert_eq!(slowness[..3], [0.0; 3]);
     assert!((slowness[3] - expected).abs() < 1e-12, "{slowness:?}");
     drop(assessing);
 
-    // It ended after the record: the estimates know how others fared meanwhile.
+    // The run ended after the record, so its estimates have how other runs fared at the same time.
     let ratio = |runs: &[RecentRun]| runs.iter().map(|run| run.others).collect::<Vec<_>>();
     let kept = store.study_state(study_id).await.unwrap().history;
     let others = ratio(&kept.tested[0].recent);
@@ -145,7 +146,7 @@ async fn a_run_meets_how_others_fared_before_its_start() {
         .map(|run| run.measures.contains_key(OTHERS_RATIO))
         .collect();
     assert_eq!(told, [false, false, false, true]);
-    // A second look changes no verdict, though a record of later is there by now.
+    // A second look changes no verdict, although there is a later record by now.
     let again = store.judge_run(runs[0].run_id, 2, &counted(point(3))).await;
     assert_eq!(again.unwrap(), Judged::Unchanged);
 }
@@ -186,7 +187,7 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     );
     assert!(store.unassessed(10, &[], "test").await.unwrap().is_empty());
 
-    // The next epoch begins with nothing of its own, and knows that of the one before.
+    // The next epoch begins without evidence of its own, and has that of the epoch before.
     let audit = by(0, "test");
     let reset = store.reset(study_id, audit).await.unwrap();
     let mut assessing = store.assess(study_id).await.unwrap();
@@ -200,7 +201,8 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     let earlier = assessing.assessment().await.unwrap();
     assert_eq!(earlier, Some(said(1, "kept")));
 
-    // So does the one that goes on where a reset is undone: what was compared meanwhile was looked at.
+    // So does the epoch that continues after an undone reset: comparisons made meanwhile were
+    // looks.
     let (epoch_id, evidence) = (kept.epoch_id, json!({ "through": 9 }));
     write(&mut assessing, epoch_id, &evidence, "of the reset").await;
     assessing.commit().await.unwrap();
@@ -210,8 +212,8 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     assert_eq!((kept.epoch, kept.earlier), (3, Some(evidence)));
 }
 
-/// A database of before evidence was kept: each epoch has its own space, and numbers its comparisons
-/// on from its parent's.
+/// A database from before evidence was stored: each epoch has its own space, and continues its
+/// parent's comparison numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn earlier_epochs_without_evidence_come_first_each_with_its_own_default() {
     let database = Database::new().await;

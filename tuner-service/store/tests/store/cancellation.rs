@@ -13,13 +13,13 @@ use crate::support::{
     launch, point,
 };
 
-/// How often a call is made.
+/// The number of times that each call is made.
 const CALLS: u32 = 60;
 
-/// The next job whose start shows that the pool is sound.
+/// The next job whose start shows that the pool is intact.
 static PROBE: AtomicU32 = AtomicU32::new(1_000_000);
 
-/// Nothing is left open: the pool gives back connections on its own time, so ask until it has.
+/// Waits until no transaction is left open, because the pool returns connections at its own time.
 async fn nothing_is_open(database: &Database) {
     let open = "select count(*) from pg_stat_activity
                 where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'";
@@ -46,11 +46,11 @@ async fn is_released(database: &Database, run_id: i64) -> bool {
     released.unwrap()
 }
 
-/// Drops a call after one poll, after two, and so on until it is done by then; after each, a
-/// statement and a start through the same single connection must be committed for all to see. Each
-/// call gets a number of its own, from 1 to at most [`CALLS`], and there are several such rounds: a
-/// database that answers before it is asked for its answer leaves a call nothing to wait for, and
-/// so nowhere to be left.
+/// Drops a call after one poll, after two, and so on until it completes first. After each, a
+/// statement and a start on the same single connection must be committed and visible to others.
+/// Each call gets a number of its own, from 1 to at most [`CALLS`]. There are several such rounds,
+/// because a call to a database that answers early has nothing to wait for, and so no place to be
+/// dropped.
 async fn dropped_everywhere<T>(
     database: &Database,
     store: &Store,
@@ -67,7 +67,8 @@ async fn dropped_everywhere<T>(
             polls = 1;
             continue;
         }
-        // A single statement first: in a transaction that was left open it would not be committed.
+        // A single statement first, because in a transaction that was left open it would not be
+        // committed.
         store.release_run(probe).await.unwrap();
         assert!(is_released(database, probe).await, "after {polls} polls");
         probe = Start::of(PROBE.fetch_add(1, Ordering::Relaxed))
@@ -93,7 +94,7 @@ async fn a_start_can_be_dropped_anywhere() {
             .await
     })
     .await;
-    // A dropped start was stored or was not; asked again, it is there, and once.
+    // A dropped start was stored or not; when it is repeated it exists once.
     for job_id in 1..=CALLS {
         Start::of(job_id).search(&store, point(3)).await;
     }
@@ -176,7 +177,7 @@ async fn many_deadlines_at_once_do_not_wear_out_the_pool() {
         calls.spawn(async move {
             let start = Start::of(job_id);
             let call = start.try_search(&store, point(1));
-            // The pool and the study are crowded: an error of its own is fine here.
+            // The pool and the study are crowded, so an error of its own is acceptable here.
             let _ = if polls % 2 == 0 {
                 dropped_after(polls, call).await
             } else {
@@ -187,7 +188,7 @@ async fn many_deadlines_at_once_do_not_wear_out_the_pool() {
     calls.join_all().await;
     nothing_is_open(&database).await;
 
-    // All four connections still work, at once.
+    // All four connections still work, at the same time.
     let mut starting = tokio::task::JoinSet::new();
     for job_id in 1001..=1032 {
         let store = store.clone();

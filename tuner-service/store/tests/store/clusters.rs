@@ -1,4 +1,4 @@
-//! Several clusters in one database, and what a database of one becomes.
+//! Several clusters in one database, and the migration of a database with one cluster.
 
 use io_autotune_model::{Parametrization, Phase, Role};
 use io_autotune_store::{
@@ -14,7 +14,7 @@ use crate::support::{
 const BETA: &str = "beta";
 const BY: Audit<'_> = by(0, "a second cluster");
 
-/// What an earlier release's program writes, which knows no clusters.
+/// The statement of an earlier release's program, which does not know clusters.
 const EARLIER_PROGRAM: &str = "insert into studies (application_id, accelerator, context, context_key)
      select id, 'romio', '{\"nodes\": \"2\", \"partition\": \"batch\"}', '{\"nodes\":\"2\",\"partition\":\"batch\"}'
      from applications where name = 'earlier'
@@ -44,7 +44,7 @@ async fn awaited(store: &Store, cluster: &str) -> Vec<(i64, String)> {
     runs.map(|run| (run.run_id, run.job.cluster)).collect()
 }
 
-/// Studies of a database that was migrated and not served since.
+/// The number of studies of a database that was migrated and not served since.
 async fn of_no_cluster(database: &Database) -> i64 {
     let count = "select count(*) from studies where cluster is null";
     database.number(count).await
@@ -68,7 +68,8 @@ async fn a_database_of_0_1_0_becomes_its_one_clusters_at_the_services_start() {
     store.migrate().await.unwrap();
     assert_eq!(of_no_cluster(&database).await, 1);
 
-    // Two clusters: nobody knows whose it is. The refusal says what to type, and nothing changes.
+    // With two clusters it is not known to which the studies belong. The refusal says what to type,
+    // and nothing changes.
     let refused = serve(&store, &[&told, BETA]).await.unwrap_err().to_string();
     let typed = format!("of {told}, beta they are of by `io-autotuned --map-cluster NAME`");
     assert!(refused.contains(&typed), "{refused}");
@@ -80,7 +81,7 @@ async fn a_database_of_0_1_0_becomes_its_one_clusters_at_the_services_start() {
     assert_eq!(before.len(), 1);
     let state = store.study_state(before[0].0).await.unwrap();
     assert_eq!(state.history.tally.total, 15);
-    // A second one needs nothing more; then neither may be missing.
+    // A second cluster needs nothing more; from then on neither may be missing.
     serve(&store, &[BETA, &told]).await.unwrap();
     assert_eq!(studies_of(&store, &told).await, before);
     let refused = serve(&store, &[BETA]).await.unwrap_err().to_string();
@@ -105,7 +106,7 @@ async fn an_admin_maps_studies_of_before_and_of_a_cluster_with_another_name() {
     database.execute("update studies set cluster = null").await;
     assert!(serve(&store, &[CLUSTER, BETA]).await.is_err());
     assert_eq!(store.map_cluster(None, CLUSTER, BY).await.unwrap(), 1);
-    // By the service's own role, which changes no table.
+    // With the service's own role, which cannot change tables.
     serve(&store, &[CLUSTER, BETA]).await.unwrap();
     assert_eq!(
         studies_of(&store, CLUSTER).await,
@@ -127,7 +128,7 @@ async fn an_admin_maps_studies_of_before_and_of_a_cluster_with_another_name() {
     serve(&store, &["gamma", BETA]).await.unwrap();
     let renamed = store.study_state(state.study_id).await.unwrap();
     assert!(renamed.ordered.off, "its orders go along");
-    // What both have cannot be one's.
+    // Studies that both clusters have cannot be merged.
     let mut other = study(1000, "ocean");
     other.cluster = BETA.into();
     store.state_of(&other, &space()).await.unwrap();
@@ -162,11 +163,11 @@ async fn programs_that_know_no_clusters_go_on_until_there_are_several() {
                                           \"max\": 8, \"default\": 1}]', 7, 'first run' from studies",
             )
             .await;
-    // Its study is this one's from the next start on.
+    // Its study belongs to this cluster from the next start on.
     start.search(&store, point(1)).await;
     assert_eq!(database.number("select count(*) from studies").await, 1);
     assert_eq!(of_no_cluster(&database).await, 0);
-    // And this one's studies are known to it.
+    // And it finds this cluster's studies.
     database.execute(EARLIER_PROGRAM).await;
     assert_eq!(
         database.number("select migration from schema_needs").await,
@@ -204,7 +205,8 @@ async fn the_same_job_of_the_same_user_on_two_clusters_is_two_runs_of_two_studie
     assert_eq!(studies.each_ref().map(Vec::len), [1, 1]);
     assert_ne!(studies[0][0].0, studies[1][0].0);
 
-    // A report that names the other cluster's run is of its own cluster's, and so is an outcome.
+    // A report that names the other cluster's run belongs to its own cluster's run, and so does an
+    // outcome.
     let mut report = Report::of(7).on(BETA);
     report.run_id = Some(alpha.run_id);
     report.applied = Some(point(2));
@@ -238,7 +240,7 @@ async fn the_same_job_of_the_same_user_on_two_clusters_is_two_runs_of_two_studie
     assert_eq!(runs(Some(BETA)).await, [beta.run_id]);
 }
 
-/// Before, a service took starts of any cluster into its own studies, and judged its own alone.
+/// An earlier service accepted starts of any cluster into its own studies, and judged only its own.
 #[tokio::test]
 async fn a_run_in_another_clusters_study_counts_nowhere() {
     let database = Database::new().await;
@@ -250,7 +252,7 @@ async fn a_run_in_another_clusters_study_counts_nowhere() {
     for cluster in [CLUSTER, BETA] {
         assert_eq!(awaited(&store, cluster).await, []);
     }
-    // Nor does it hold a place among those in flight, for which a search and claims wait.
+    // Nor does it hold a place among the runs in flight, for which a search and claims wait.
     let state = store.state_of(&study(1000, "ocean"), &space()).await;
     assert_eq!(state.unwrap().pending, []);
 }

@@ -22,7 +22,7 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
     let dropped = "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity
                        where datname = current_database() and pid <> pg_backend_pid()";
     assert!(database.number(dropped).await >= 1);
-    // Whoever comes at once may meet one of them, and asks again.
+    // A request that comes at once may meet one of them, and is repeated.
     while let Err(error) = Report::of(1).deliver(&store).await {
         assert!(error.is_transient() && error.is_outage(), "{error}");
     }
@@ -173,7 +173,7 @@ async fn of_several_servers_each_is_named_until_one_takes_writes() {
     store.ready().await.unwrap();
     Start::of(1).search(&store, point(1)).await;
 
-    // One that lets in and says nothing, as behind a firewall.
+    // One that accepts connections and sends nothing, as behind a firewall.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     let error = unready(&of("127.0.0.1", &silent_port.to_string())).await;
@@ -226,7 +226,8 @@ async fn when_all_connections_are_in_use_that_is_what_is_said() {
     waiting.await.unwrap().unwrap();
 }
 
-/// How many transactions that start a run are open while one decides, looked at from outside.
+/// The number of transactions that start a run and are open while one decides, as seen from
+/// outside.
 async fn open_while_deciding(database: &Database, store: &Store, job_id: u32) -> i64 {
     let mut open = None;
     Start::of(job_id)
@@ -264,7 +265,8 @@ async fn transactions_show_their_names_to_the_admin_and_a_kept_epoch_needs_none(
     assert_eq!(database.number(left).await, 0);
 }
 
-/// A store whose statements PostgreSQL ends by itself after a moment, over a network that can be cut.
+/// A store whose statements PostgreSQL ends by itself after a moment, over a network that can be
+/// cut.
 async fn over_a_network(database: &Database, connections: u32) -> (Relay, Store) {
     let relay = Relay::to(database).await;
     let options = StoreOptions {
@@ -277,7 +279,7 @@ async fn over_a_network(database: &Database, connections: u32) -> (Relay, Store)
     (relay, store)
 }
 
-/// No request waits longer, whichever statement of it met the silence.
+/// The longest that any request waits, whichever of its statements meets the silence.
 const NOT_FOR_EVER: Duration = Duration::from_secs(5);
 
 /// Attack (service): The network to the database is cut without a word while a transaction is open.
@@ -370,7 +372,8 @@ async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
         .await
         .unwrap();
     let state = store.state_of(&start.study, &start.space).await.unwrap();
-    // A start reads the orders before it writes its run. Reading them makes the session read-only from then on.
+    // A start reads the orders before it writes its run. Reading them makes the session read-only
+    // from then on.
     database
         .execute(
             "create function turned() returns boolean volatile language sql as
@@ -387,7 +390,7 @@ async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
     assert!(store.is_first_reading(&"0".repeat(32)).await.unwrap());
 }
 
-/// What is removed of history may take longer than other statements, and is waited for.
+/// Removing history may take longer than other statements, and is waited for.
 #[tokio::test]
 async fn a_statement_that_may_take_longer_is_waited_for() {
     let database = Database::new().await;

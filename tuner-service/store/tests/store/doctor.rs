@@ -1,4 +1,4 @@
-//! What doctor asks of the store, and finds.
+//! The queries of `doctor`, and their findings.
 
 use std::time::Duration;
 

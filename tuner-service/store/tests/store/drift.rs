@@ -1,4 +1,4 @@
-//! What no longer holds is followed by an epoch that keeps ranks, once.
+//! After a drift exactly one new epoch opens, which keeps the ranks.
 
 use io_autotune_engine::{
     BestKnownBecause, Changed, Drift, DriftSettings, Epoch, Phase, Role, Settings, SettledRun,
@@ -12,8 +12,8 @@ use crate::support::{
     Database, Report, Start, by, counted, decision, not_counted, other_space, point, say,
 };
 
-/// A run of the settled phase that counts: every tenth is of the default, which takes 15 s, the
-/// others of what is recommended, 10 s, all of them times `factor` and a little more or less.
+/// A run of the settled phase that counts: every tenth has the default and takes 15 s, the others
+/// have the recommendation and take 10 s, all times `factor` and with a little noise.
 async fn settled_run(store: &Store, job_id: u32, factor: f64) -> i64 {
     let control = job_id % 10 == 1;
     let (role, given, usual) = if control {
@@ -100,14 +100,14 @@ async fn of_eight_that_see_a_drift_one_opens_an_epoch_that_keeps_ranks() {
             .await,
         parent.epoch_id
     );
-    // What the parent knew stays as it was.
+    // The parent's history stays as it was.
     let kept = store.history_at(parent.epoch_id, 90).await.unwrap();
     assert_eq!(kept, *parent.history);
     assert!(store.check_caches().await.unwrap().is_empty());
 
-    // A run of the old epoch that is judged late opens nothing any more.
+    // A late verdict on a run of the old epoch opens nothing.
     assert_eq!(follow(&store, last).await, None);
-    // The next start measures the default, and one that may not explore gets what was best.
+    // The next start measures the default, and one that may not explore gets the earlier best.
     let settings = Settings::default();
     let epoch = Epoch::new(&state.space, &settings, state.seed).inheriting(&state.inherited);
     let next = epoch.suggest(&state.history, &state.pending);
@@ -117,7 +117,7 @@ async fn of_eight_that_see_a_drift_one_opens_an_epoch_that_keeps_ranks() {
     );
     let busy = epoch.best_known_of(None, &state.history, BestKnownBecause::Busy);
     assert_eq!(busy.parametrization, point(3));
-    // And what it was decided from is kept.
+    // The inputs of its decision are stored.
     let started = Start::of(1000).search(&store, point(3)).await;
     let inputs = store.epoch_inputs(started.run_id).await.unwrap().unwrap();
     assert_eq!(inputs.inherited, state.inherited);
@@ -128,8 +128,8 @@ async fn of_eight_that_see_a_drift_one_opens_an_epoch_that_keeps_ranks() {
     assert!(state.inherited.is_empty());
 }
 
-/// Gives up runs that nobody has reported, and looks for drift after each; returns how many first verdicts and how many
-/// epochs were this store's.
+/// Gives up runs that nobody has reported, and looks for drift after each. Returns the numbers of
+/// first verdicts and of epochs that were this store's.
 async fn expire(runs: Vec<i64>, store: Store, database: Database) -> (usize, usize) {
     let verdict = not_counted("nobody has reported it");
     let (mut first, mut opened) = (0, 0);

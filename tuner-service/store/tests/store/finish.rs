@@ -21,7 +21,7 @@ async fn only_run(store: &Store) -> RunRow {
     runs.pop().unwrap()
 }
 
-/// All that nodes collect, with numbers as small, as odd and as large as there are.
+/// All measures that nodes collect, with numbers as small, as odd and as large as possible.
 fn collected() -> BTreeMap<String, f64> {
     let values = [1e-6, 0.1 + 0.2, 83_900_653.0, LARGEST_MEASURE];
     let names = Measure::ALL.iter().map(|one| one.as_str().to_owned());
@@ -116,7 +116,8 @@ async fn a_finish_without_a_start_is_an_observed_run_of_the_default() {
     assert_eq!((run.epoch, run.uid), (1, 1000));
     assert!(run.reason.contains("did not answer"), "{}", run.reason);
 
-    // The start that was given up arrives after all: it is told that nothing is applied.
+    // The late start, which the node had given up, arrives after all: it is answered that nothing
+    // is applied.
     let late = Start::of(7)
         .ask(&store, |_| panic!("a decision for a run that has ended"))
         .await
@@ -154,7 +155,7 @@ async fn what_the_nodes_of_a_run_report_is_merged_together() {
         assert_eq!(run.missing.is_some(), is_missing, "{node}");
         assert_eq!((run.dirty, run.elapsed), (false, Some(12.0)));
     }
-    // Once it is known which nodes the job had, others' reports are left out.
+    // Once the job's nodes are known, reports of other nodes are left out.
     say(&store, 1, "COMPLETED").await;
     assert!(missing().await.dirty);
     merge_reports(&store, run_id).await;
@@ -231,7 +232,7 @@ async fn an_elapsed_that_is_no_positive_number_is_refused_and_leaves_nothing() {
         assert!(store.reports(run_id).await.unwrap().is_empty());
         assert_eq!(only_run(&store).await.finished_at, None);
     }
-    // The same node's good report is still welcome.
+    // The same node's correct report is still accepted.
     assert!(!Report::of(1).deliver(&store).await.unwrap().duplicate);
     assert_eq!(only_run(&store).await.elapsed, Some(10.0));
 }

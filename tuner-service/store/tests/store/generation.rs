@@ -1,5 +1,5 @@
-//! A job id that Slurm gives again: another job's launch gets a run of its own, and what comes late of the first
-//! finds the first.
+//! A job id that Slurm gives again: another job's launch gets a run of its own, and late messages
+//! of the first find the first.
 
 use io_autotune_model::{Outcome, Sluid};
 use io_autotune_store::{JobKey, Source, Store};
@@ -13,7 +13,7 @@ use crate::support::{
 
 const JOB: u32 = 7;
 
-/// Lets so many hours go by since all that is known of the runs there are.
+/// Moves everything known of the existing runs this many hours into the past.
 async fn hours_later(database: &Database, hours: i32) {
     let mut connection = database.connect().await;
     for statement in [
@@ -30,7 +30,7 @@ async fn start(store: &Store) -> i64 {
     Start::of(JOB).search(store, point(2)).await.run_id
 }
 
-/// A launch that has ended, by Slurm's word.
+/// A launch that has ended, according to Slurm.
 async fn ended(store: &Store) -> i64 {
     launch(store, JOB, point(1), 10.0).await
 }
@@ -83,7 +83,7 @@ async fn a_launch_that_goes_on_is_the_same_however_late_a_node_asks() {
     let first = start(&store).await;
     hours_later(&database, 100).await;
     assert_eq!(start(&store).await, first);
-    // It was given up, and is alive after all.
+    // It was given up, but is alive after all.
     let lost = not_counted("nobody knows of it");
     database.judge(&store, first, &lost).await.unwrap();
     hours_later(&database, 20).await;
@@ -123,13 +123,13 @@ async fn a_late_report_finds_its_own_run() {
         node: node.into(),
         ..Report::of(JOB)
     };
-    // It names its run, which is not the latest; or one that is no run of its job.
+    // It names its run, which is not the latest; or a number that is not a run of its job.
     for (named, found) in [(first, first), (second, second), (9999, second)] {
         let mut late = report(&format!("of{named}"));
         late.run_id = Some(named);
         assert_eq!(late.deliver(&store).await.unwrap().run_id, found);
     }
-    // It names none, and does not say when its prolog ran: the latest run's.
+    // It names no run and has no prolog time, so it belongs to the latest run.
     assert_eq!(report("n8").deliver(&store).await.unwrap().run_id, second);
 }
 
@@ -217,7 +217,7 @@ async fn a_requeued_job_whose_id_comes_back_has_its_launches_again() {
     let again = start(&store).await;
     assert!(again != first);
     say(&store, JOB, "FAILED").await;
-    // The launch of another restart count has not ended, and is nobody else's.
+    // The launch with another restart count has not ended, and belongs to nobody else.
     assert_eq!(relaunched.search(&store, point(1)).await.run_id, requeued);
 }
 
@@ -236,14 +236,14 @@ async fn slurm_s_id_of_a_launch_tells_it_from_the_one_before_however_close_they_
     };
     let waiting = Start::of(JOB).lock;
     let mut runs = Vec::new();
-    // By the times alone each would be the one before it: nothing has ended.
+    // By the times alone each would be taken for the one before it, because nothing has ended.
     for (place, last) in ['0', '1', '2'].into_iter().enumerate() {
         let lock = if place == 1 { Lock::None } else { waiting };
         let run = of(last, lock).search(&store, point(1)).await;
         runs.push(run.run_id);
     }
     assert!(runs[0] < runs[1] && runs[1] < runs[2], "{runs:?}");
-    // However late its other nodes ask, and whichever launch came meanwhile.
+    // However late its other nodes ask, and whichever launch came since then.
     hours_later(&database, 100).await;
     for lock in [waiting, Lock::None] {
         for (last, run_id) in ['0', '1', '2'].into_iter().zip(&runs) {
@@ -304,7 +304,7 @@ async fn a_report_finds_its_run_by_slurm_s_id_and_never_another_launch_s() {
 async fn where_one_side_has_no_id_of_slurm_s_the_times_decide_as_before() {
     let database = Database::new().await;
     let store = database.store(4);
-    // A node whose helper is older, or a row that is older than the column.
+    // A node with an older helper, or a row from before the column existed.
     let with = Start {
         sluid: sluid('0'),
         ..Start::of(JOB)

@@ -99,7 +99,7 @@ async fn a_run_that_ran_out_of_memory_is_told_from_one_that_failed() {
     ] {
         database.judge(&store, run_id, &verdict).await.unwrap();
     }
-    // The truth arrives late: the caches are built anew.
+    // The outcome arrives late, so the caches are built anew.
     let changes = database
         .number("select changes from runs where job_id = 3")
         .await;
@@ -296,7 +296,7 @@ async fn a_verdict_that_did_not_know_the_latest_news_does_not_stand() {
 async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
     let database = Database::new().await;
     let store = database.store(2);
-    // Thirds have no end in binary: taking one out of a mean again would leave a trace.
+    // Thirds have no finite binary form: taking one out of a mean would leave a rounding error.
     let seconds = |job_id: u32| f64::from(job_id) / 3.0;
     let mut run_ids = Vec::new();
     let mut connection = database.connect().await;
@@ -315,7 +315,8 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
     let study_id = database.number("select id from studies").await;
     let before = store.study_state(study_id).await.unwrap();
 
-    // Job 7 was suspended, as comes out late; job 8 was cut short; job 9 ran under something else.
+    // It becomes known late that job 7 was suspended; job 8 was cut short; job 9 ran with other
+    // settings.
     say(&store, 7, "CANCELLED").await;
     say(&store, 8, "TIMEOUT").await;
     say(&store, 9, "FAILED").await;
@@ -378,7 +379,7 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
     assert_eq!((before.judged, after.judged), (40, 43));
     assert_eq!(store.check_caches().await.unwrap(), []);
 
-    // What an earlier suggestion was made from can be had again.
+    // The inputs of an earlier suggestion can be recovered.
     let epoch_id = after.epoch_id;
     assert_eq!(
         store.history_at(epoch_id, 40).await.unwrap(),
@@ -471,14 +472,14 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
     assert!(run.age >= run.reported_age.unwrap() && run.reported_age.unwrap() >= 0.0);
     assert_eq!(run.outcome_age, None);
 
-    // The age of Slurm's word is that of the first one.
+    // The age of Slurm's record is that of the first one.
     say(&store, 2, "NODE_FAIL").await;
     let query =
         "select (extract(epoch from outcome_at) * 1000000)::bigint from runs where job_id = 2";
     let first = database.number(query).await;
     say(&store, 2, "COMPLETED").await;
     assert_eq!(database.number(query).await, first);
-    // A run that only Slurm has spoken of is heard of, too.
+    // A run of which only Slurm has a record is returned, too.
     say(&store, 4, "CANCELLED").await;
     assert_eq!(jobs(false, 10).await, [2, 3, 4]);
     let run = store
@@ -529,7 +530,8 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
     assert_eq!(first, [Judged::First; 8]);
     assert_eq!(store.check_caches().await.unwrap(), []);
 
-    // A run whose verdict stays, one whose verdict is revised, one of which there is news, and the rest.
+    // A run whose verdict stays, one whose verdict is revised, one with unseen changes, and the
+    // rest.
     say(&store, 2, "FAILED").await;
     say(&store, 3, "FAILED").await;
     let mixed = [
@@ -552,7 +554,7 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
     let state = store.study_state(1).await.unwrap();
     assert_eq!((state.judged, state.history.tally.total), (11, 10));
 
-    // One that does not fit, and none of them is judged.
+    // One verdict does not fit its run, so none of them is stored.
     let unreported = Start::of(13).search(&store, point(1)).await.run_id;
     let broken = [verdicts[10].clone(), (unreported, 0, counted(point(1)))];
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Tests of the store on a real PostgreSQL: `make test-store` starts one.
+//! Tests of the store on a real PostgreSQL, which `make test-store` starts.
 //!
 //! Each test has a database of its own on the server that `DATABASE_URL` names. Queries here are
 //! not checked when they are compiled, so that the committed descriptions hold the store's alone.

@@ -1,4 +1,4 @@
-//! What a database of the first release becomes.
+//! Migration of a database of the first release.
 
 use io_autotune_model::{Parametrization, Tally, Tested};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ struct Old {
     outcome: Option<&'static str>,
     state: &'static str,
     verdict: Option<&'static str>,
-    /// Its place among the judged runs.
+    /// The run's place among the judged runs.
     ordinal: Option<i64>,
 }
 
@@ -153,7 +153,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
     let step = "Slurm says COMPLETED, but a step ended with wait status 256";
     let nameless = "the job's name says nothing about the application";
     let runs = [
-        // Judged after the run that started after it.
+        // It was judged after the run that started after it.
         Old::counted(fourth.clone(), 10.0 / 3.0, 2),
         Old::counted(fourth.clone(), 20.0 / 3.0, 1),
         Old::counted(default, 7.0, 3),
@@ -167,7 +167,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
             wait_status: None,
             ..Old::ended("FAILED", 0, not_reported, 8)
         },
-        // Reported, and not judged; and in flight.
+        // One is reported and not judged; another is in flight.
         Old {
             state: "in_flight",
             verdict: None,
@@ -256,7 +256,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
             "sample", "sample", "sample", "failure", "nothing", "failure", "nothing", "nothing"
         ]
     );
-    // Only what was not judged waits for it.
+    // Only runs that were not judged wait for it.
     let jobs = async |unheard| -> Vec<u32> {
         let runs = store
             .awaited_runs(CLUSTER, unheard, 10, &[])
@@ -280,16 +280,17 @@ async fn an_old_name_goes_on_for_the_one_job_that_had_it() {
     let by_rule = |job_name: &str| json!({ "job_name": job_name, "rule": "nextflow" });
     let given = || json!({ "app": "?", "mode": "tune" });
     let runs = [
-        // One job's alone, some of its runs by a plugin that sent no name.
+        // The name of one job alone, some of whose runs came from a plugin that sent no name.
         ("calc______", named("calc_моде")),
         ("calc______", given()),
         ("calc______", named("calc_моде")),
-        // Two jobs', and one job's with another that is called as the application is.
+        // One name of two jobs, and one of a job together with another that is called as the
+        // application is.
         ("calc____", named("calc_мо")),
         ("calc____", named("calc_фи")),
         ("a_b", named("a b")),
         ("a_b", named("a_b")),
-        // A name of ASCII, what a user has named, and what a rule has made.
+        // An ASCII name, one that a user gave, and one that a rule made.
         ("ice_sheet", named("ice_sheet")),
         ("my_own", given()),
         ("nf-A_B", by_rule("nf-A$B_(1)")),

@@ -39,7 +39,8 @@ async fn a_report_is_read_once_by_all_whatever_its_run() {
     let database = Database::new().await;
     let (one, other) = (database.store(2), database.store(2));
     let run_id = Start::of(1).search(&one, point(1)).await.run_id;
-    // Of a run that it names, of one that it does not name, and of one that never started.
+    // For a run that the report names, for one that it does not name, and for one that never
+    // started.
     for (index, job_id, run_id) in [(0, 1, Some(run_id)), (1, 1, None), (2, 2, None)] {
         let mut report = Report::of(job_id);
         report.run_id = run_id;

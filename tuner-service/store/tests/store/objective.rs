@@ -1,4 +1,5 @@
-//! Another objective than elapsed: what enters an epoch's caches, what opens an epoch, who is heard.
+//! Another objective than elapsed: what enters an epoch's caches, what opens an epoch, and which
+//! other studies are used.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::transfer::{exported, imported};
 
 const BY: Audit<'static> = by(1000, "I/O is a tenth of it");
 
-/// A run that counts: its point, elapsed, and measures.
+/// A counted run, with its point, elapsed, and measures.
 async fn run(
     database: &Database,
     store: &Store,
@@ -76,7 +77,7 @@ async fn what_enters_the_caches_is_the_objective_and_elapsed_is_beside_it() {
     let beside = tested.measures[ELAPSED_BESIDE];
     assert_eq!((beside.count, beside.mean), (2, 60_f64.ln()));
     assert!((tested.elapsed_seconds() - 60.0).abs() < 1e-9);
-    // The judgements add up to the same: elapsed stays what they keep.
+    // The judgements add up to the same; they store elapsed.
     let folded = store
         .history_at(state.epoch_id, state.judged)
         .await
@@ -108,7 +109,7 @@ async fn more_is_better_where_it_is_maximised_and_a_run_without_it_cannot_count(
         "{refused:?}"
     );
     assert_eq!(state(&store, 1).await.history, known.history);
-    // As if its search had ended: what is compared is by the objective as well.
+    // As if its search had ended: the comparison is by the objective as well.
     let settle = "update runs set phase = 'settled', role = 'settled' where job_id = 2";
     let mut connection = database.connect().await;
     sqlx::query(settle).execute(&mut connection).await.unwrap();
@@ -237,7 +238,7 @@ async fn an_export_carries_the_objective_and_an_import_checks_what_counts_by_it(
     let text = exported(&store, &[before.study_id]).await;
     let elsewhere = Database::new().await;
     let other = elsewhere.store(2);
-    // The judgement of the second run loses what it counts by.
+    // The judgement of the second run loses the measure by which it counts.
     let lost: String = text
         .lines()
         .map(|line| {

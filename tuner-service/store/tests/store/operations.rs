@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use crate::support::{Database, Random, Start, decision, study};
 use operation::Operation;
 
-/// Whether a start of each study, from a copy or not, decides from what can be read. Both starts fail:
-/// no job has the number 0.
+/// Checks that starts of each study, from a copy or not, decide from what can be read. Both starts
+/// fail, because no job has the number 0.
 async fn same_as_read(store: &Store, reader: &Store) -> Result<(), String> {
     for row in reader.studies(&StudyFilter::default()).await.unwrap() {
         let read = reader.study_state(row.study_id).await.unwrap();
@@ -39,7 +39,7 @@ async fn same_as_read(store: &Store, reader: &Store) -> Result<(), String> {
     Ok(())
 }
 
-/// Rounds of a list.
+/// The number of rounds in a list.
 const ROUNDS: u32 = 60;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -69,7 +69,7 @@ async fn play(database: &Database, seed: u64, at_once: u32) {
     let mut connection = database.connect().await;
     for round in 0..ROUNDS {
         let mut running = JoinSet::new();
-        // Where they go one by one, as many in all.
+        // One by one, as many operations in all.
         for _ in 0..8 {
             let store: Store = random.of(&stores).clone();
             let operation = Operation::any(&mut random, &store).await;

@@ -1,4 +1,4 @@
-//! Orders of many studies, what they are in force for, and undoing.
+//! Orders of many studies, the studies that they apply to, and undoing.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ async fn last(store: &Store) -> i64 {
     store.audit(&newest).await.unwrap()[0].audit_id
 }
 
-/// How many of many calls at once succeed; the others must fail as said.
+/// The number of simultaneous calls that succeed; the others must fail with this error.
 async fn taken<T: Send + 'static>(
     calls: impl IntoIterator<Item = impl Future<Output = Result<T, StoreError>> + Send + 'static>,
     is_expected: fn(&StoreError) -> bool,
@@ -93,7 +93,7 @@ async fn no_user_has_more_by_asking_for_much_at_once() {
     let in_force = "select count(*) from orders where ended_at is null";
     assert_eq!(database.number(in_force).await, 3);
 
-    // Each of another study, so that nothing else makes them wait for one another.
+    // Each order is for another study, so that nothing else makes them wait for one another.
     let mut studies = Vec::new();
     for number in 0..12 {
         let of_the_study = state(&store, ALICE, &format!("app{number}")).await;
@@ -143,7 +143,7 @@ async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
     assert_eq!((later.pin, later.ordered.frozen), (Some(pinned(2)), false));
     assert_eq!(state(&store, 1001, "ocean").await.pin, None);
 
-    // The more specific holds, though it is older; the study's own goes before all.
+    // The more specific order decides, although it is older; the study's own pin comes before all.
     let of_ocean = Scope {
         application: Some("ocean".to_owned()),
         ..of_user(1000)
@@ -172,7 +172,7 @@ async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
     assert_eq!(state(&store, 1000, "ocean").await.pin, Some(pinned(2)));
     assert_eq!(fitting(&space(), &values(&[("cb_nodes", "9")])), None);
 
-    // What 1001 is told of: the order for everyone, and not those of 1000.
+    // The orders that user 1001 sees: the order for everyone, and not those of user 1000.
     let seen = store.orders(Some(1001), None, 0, 100).await.unwrap();
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert_eq!(store.orders(None, None, 0, 100).await.unwrap().len(), 3);
@@ -401,7 +401,7 @@ async fn after_an_undone_reset_the_study_goes_on_with_what_it_had_learnt() {
         store.undo(reset, BY).await.unwrap(),
         Undone::Cannot(_)
     ));
-    // Another reset makes an older one's undo too late.
+    // After another reset, an older one can no longer be undone.
     store.reset(study_id, BY).await.unwrap();
     let second = last(&store).await;
     store.reset(study_id, BY).await.unwrap();

@@ -1,4 +1,4 @@
-//! Slurm's words: kept once, joined to the runs they speak of, before the report or after it.
+//! Outcome records of Slurm: stored once, and joined to their runs, before the report or after it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use sqlx::Connection;
 
 use crate::support::{CLUSTER, Database, Report, Start, point, say, word};
 
-/// When a run started, by the database's clock.
+/// The start of a run, by the database's clock.
 async fn started_at(database: &Database, run_id: i64) -> Timestamp {
     let mut connection = database.connect().await;
     let query = "select (extract(epoch from started_at) * 1000000)::bigint from runs where id = $1";
@@ -22,7 +22,7 @@ async fn started_at(database: &Database, run_id: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap()
 }
 
-/// What the job-completion script says: no restart count, but an interval.
+/// A record of the job-completion script, which has an interval instead of a restart count.
 fn interval(job_id: u32, state: &str, from: Timestamp, seconds: i64) -> Outcome {
     Outcome {
         restart_count: None,
@@ -92,12 +92,12 @@ async fn a_word_is_stored_once_however_often_it_is_delivered() {
     assert_eq!((first.stored, first.duplicates), (3, 1));
     let again = record(&store, Source::Jobcomp, &words).await;
     assert_eq!((again.stored, again.duplicates), (0, 4));
-    // Another source's word is another word.
+    // A record of another source is another record.
     let other = record(&store, Source::Sacct, &words[..1]).await;
     assert_eq!((other.stored, other.duplicates), (1, 0));
     let none = record(&store, Source::Sacct, &[]).await;
     assert_eq!((none.stored, none.duplicates), (0, 0));
-    // Only the first of them was news.
+    // Only the first of them was a change.
     assert_eq!(database.changes(run_id).await, 1);
     assert_eq!(store.unclaimed_outcomes().await.unwrap(), 2);
 }
@@ -122,7 +122,7 @@ async fn the_better_source_holds_and_what_changes_is_news() {
         (true, None, 2)
     );
 
-    // The same end from a better source: no news but the limit.
+    // The same end from a better source: only the limit is new.
     record(
         &store,
         Source::Jobcomp,
@@ -134,7 +134,7 @@ async fn the_better_source_holds_and_what_changes_is_news() {
     assert_eq!((run.suspended, run.limit_seconds), (true, Some(3600)));
     assert_eq!(run.changes, 3);
 
-    // A worse source changes nothing any more.
+    // A less reliable source changes nothing any more.
     record(&store, Source::Sacct, &[interval(1, "FAILED", from, 10)]).await;
     let run = awaited(&store, 1, 0).await;
     assert_eq!(
@@ -223,7 +223,7 @@ async fn an_outcome_from_before_words_were_kept_stands_until_there_is_one() {
     .execute(&mut connection)
     .await
     .unwrap();
-    // A word that speaks of another launch.
+    // A record of another launch.
     let mut other = word(1, "FAILED");
     other.restart_count = Some(1);
     record(&store, Source::Squeue, &[other]).await;
@@ -327,7 +327,7 @@ async fn that_a_job_was_listed_is_remembered() {
     let at = database.number(first).await;
     store.remember_listed(&run_ids[1..2]).await.unwrap();
     assert_eq!(database.number(first).await, at, "the first time holds");
-    // Who tells the end has listed the job.
+    // A source that reports the end has listed the job.
     say(&store, 3, "COMPLETED").await;
     assert_eq!(listed().await, [false, true, true]);
 }

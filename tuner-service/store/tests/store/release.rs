@@ -1,4 +1,5 @@
-//! Databases of earlier releases, with runs of their `make demo`, are migrated and go on.
+//! Databases of earlier releases, with runs of their `make demo`, are migrated and continue to
+//! work.
 
 use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Judged, StudyFilter};
@@ -6,12 +7,12 @@ use sqlx::Connection;
 
 use crate::support::{Database, Report, Start, counted, decision, not_counted, say};
 
-/// What pg_dump wrote of a release's database, and what it has of the demo's one study.
+/// A database of a release as pg_dump wrote it, and the expected numbers of the demo's one study.
 struct Release {
     dump: &'static str,
     counted: u32,
     tested: usize,
-    /// Studies whose verdicts nothing was concluded from.
+    /// The number of studies with verdicts but without an assessment.
     unassessed: usize,
 }
 
@@ -59,7 +60,7 @@ async fn goes_on(release: &Release) {
     let before = store.study_state(study.study_id).await.unwrap();
     assert_eq!(before.history.tally.total, u64::from(release.counted));
     assert_eq!(before.history.tested.len(), release.tested);
-    // What its suggestions were made from can be had again.
+    // The inputs of its suggestions can be recovered.
     let again = store
         .history_at(before.epoch_id, before.judged)
         .await
@@ -68,7 +69,7 @@ async fn goes_on(release: &Release) {
     let unassessed = store.unassessed(10, &[], "test").await.unwrap();
     assert_eq!(unassessed.len(), release.unassessed);
 
-    // Another application's run, and one more verdict on a run of before.
+    // Another application's run, and one more verdict on an old run.
     let given = before.space.default();
     let mut start = Start::of(100);
     start.space = before.space.as_ref().clone();

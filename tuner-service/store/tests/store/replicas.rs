@@ -1,4 +1,4 @@
-//! Two services on one database: nothing that one decides is decided by the other as well.
+//! Two services on one database: no decision is made by both.
 
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use crate::support::{
 
 const STUDIES: [&str; 4] = ["one", "two", "three", "four"];
 
-/// The design has so many points; each study gets as many runs.
+/// The number of points of the design, and of runs of each study.
 const POINTS: u32 = 16;
 
-/// The first design point that nobody has been given. A start that another store's has just overtaken
-/// is decided once more, and not used: it may find none left, and gets one that is not of the design.
+/// The first design point that has not been given to a run. A start that was overtaken by the other
+/// store's is decided once more, and its first decision is not used: it may find no point left, and
+/// then gets one outside the design.
 fn next_point(state: &StudyState) -> u32 {
     let tested = state.history.tested.iter().map(|one| &one.parametrization);
     let pending = state.pending.iter().map(|runs| &runs.parametrization);
@@ -31,8 +32,8 @@ fn job_id(study: usize, run: u32) -> u32 {
     u32::try_from(study).unwrap() * 1000 + run + 1
 }
 
-/// The runs of all studies, started through both stores: every job is asked for by two nodes at the same moment, each
-/// through another store.
+/// The runs of all studies, started through both stores: two nodes ask for every job at the same
+/// moment, each through another store.
 async fn started(stores: &[Store; 2]) -> Vec<(u32, i64)> {
     let mut starting = JoinSet::new();
     for run in 0..POINTS {
@@ -44,7 +45,7 @@ async fn started(stores: &[Store; 2]) -> Vec<(u32, i64)> {
                     let design = |state: &StudyState| {
                         decision(Phase::Design, Role::Design, point(next_point(state)))
                     };
-                    // On a busy machine a start may be refused for want of a connection.
+                    // On a busy machine a start may be refused because no connection is free.
                     let started = loop {
                         match start.ask(&store, design).await {
                             Err(StoreError::Busy { .. }) => {}
@@ -72,8 +73,8 @@ async fn started(stores: &[Store; 2]) -> Vec<(u32, i64)> {
     runs
 }
 
-/// Reports runs, has Slurm say that they completed, and judges them; returns how many reports, words and first
-/// judgements were this store's.
+/// Reports runs, lets Slurm report that they completed, and judges them. Returns the numbers of
+/// reports, records and first judgements that were this store's.
 async fn end(runs: &[(u32, i64)], store: &Store, database: &Database) -> (u64, u64, u64) {
     let counts = counted(point(0));
     let (mut reports, mut said, mut first) = (0, 0, 0);
@@ -93,7 +94,7 @@ async fn end(runs: &[(u32, i64)], store: &Store, database: &Database) -> (u64, u
             match database.judge(store, *run_id, &counts).await.unwrap() {
                 Judged::First => first += 1,
                 Judged::Unchanged => {}
-                // The other store has heard something new.
+                // The other store has stored a change.
                 Judged::Outdated => continue,
                 Judged::Revised => panic!("the same verdict revises nothing"),
             }
@@ -117,7 +118,7 @@ async fn the_state_of_a_study_never_forks() {
     );
     assert_eq!(database.number("select count(*) from runs").await, all);
 
-    // Both are told all reports and words, and both reconcile.
+    // Both stores get all reports and records, and both judge.
     let mut ending = JoinSet::new();
     for part in runs.chunks(runs.len() / 4) {
         for store in &stores {
@@ -189,15 +190,15 @@ async fn a_start_by_a_state_from_before_a_reset_is_not_made() {
     );
     let pinned = here.state_of(&key, &space).await.unwrap();
     let started = here.start_unlocked(&new, &pinned, best).await.unwrap();
-    // What was started is answered, whatever was read before.
+    // A started run gets its answer, whatever was read before.
     let again = here.start_unlocked(&new, &before, best).await.unwrap();
     assert_eq!(again.run_id, started.run_id);
     here.release_run(started.run_id).await.unwrap();
     assert_eq!(database.number("select count(*) from runs").await, 1);
 }
 
-/// Asks `here`, where a copy of the study is kept; while it decides first, `there` does something. Returns
-/// the states that it decided from.
+/// Asks `here`, which keeps a copy of the study; while it decides for the first time, `there` acts.
+/// Returns the states from which it decided.
 async fn decided_while(
     [here, there]: &[Store; 2],
     job_id: u32,

@@ -1,4 +1,4 @@
-//! What the nightly report reads, and that its role reads nothing else.
+//! The views that the nightly report reads, and the rights of its role, which reads nothing else.
 
 use io_autotune_model::Outcome;
 use io_autotune_store::Source;

@@ -1,4 +1,4 @@
-//! Retention: what is old and not needed goes, in batches, and no study knows less for it.
+//! Retention: old rows that are not needed are removed in batches, and no study loses knowledge.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use crate::transfer::{exported, imported};
 
 const BY: Audit<'static> = by(7, "the site keeps a year");
 
-/// How many days ago the runs of [`long_ago`] started.
+/// The age in days of the starts of the runs of [`long_ago`].
 const STARTED: u64 = 100;
 
 async fn execute(database: &Database, statements: &str) {
@@ -34,7 +34,7 @@ async fn execute(database: &Database, statements: &str) {
     connection.close().await.unwrap();
 }
 
-/// Lets all that there is have happened so many days earlier, but for the starts: see [`long_ago`].
+/// Moves everything that exists this many days into the past, except starts: see [`long_ago`].
 async fn age(database: &Database, days: u32) {
     let earlier = format!("- interval '{days} days'");
     let mut statements = String::new();
@@ -54,7 +54,7 @@ async fn age(database: &Database, days: u32) {
     execute(database, &statements).await;
 }
 
-/// Lets runs have started long ago from now on: the caches know when.
+/// Makes all later runs start long ago, with the caches agreeing.
 async fn long_ago(database: &Database) {
     let earlier = format!("now() - interval '{STARTED} days'");
     let statement = format!("alter table runs alter started_at set default {earlier}");
@@ -115,7 +115,7 @@ async fn judged(database: &Database, store: &Store, job_id: u32, wide: bool, ran
     }
 }
 
-/// A study of several epochs, each opened in one of the ways that there are; one run is in flight.
+/// A study of several epochs, opened in all the ways that there are, with one run in flight.
 async fn life(database: &Database, store: &Store, seed: u64) {
     long_ago(database).await;
     let mut random = Random::new(seed);
@@ -157,7 +157,7 @@ async fn life(database: &Database, store: &Store, seed: u64) {
     .await;
 }
 
-/// All that is answered of each study, and what the engine would do next, as text.
+/// All answers about each study, and the engine's next suggestion, as text.
 async fn known(store: &Store) -> Vec<String> {
     let mut known = Vec::new();
     for row in store.studies(&StudyFilter::default()).await.unwrap() {
@@ -188,7 +188,7 @@ async fn known(store: &Store) -> Vec<String> {
     known
 }
 
-/// Runs of the current epoch and of those that it took runs from, one after the other.
+/// Queries the runs of the current epoch and of those that it took runs from.
 const NEEDED: &str = "with recursive needed as (
          (select id, parent_id, takes from epochs order by ordinal desc limit 1)
          union all
@@ -229,7 +229,8 @@ async fn whatever_its_life_was_a_study_knows_the_same_before_and_after() {
         assert_eq!(store.check_caches().await.unwrap(), []);
         assert!(remove_all(&store).await.is_nothing(), "nothing is left");
 
-        // It goes on: a new run, whose verdict is revised, is added up with all that is known.
+        // The study continues: a new run, whose verdict is revised, is added up with all known
+        // runs.
         let wide = database.number(
             "select (space::text like '%16%')::int::bigint from epochs
                  order by ordinal desc limit 1",
@@ -380,14 +381,14 @@ async fn what_is_awaited_young_or_needed_stays() {
             .unwrap();
         connection.close().await.unwrap();
     }
-    // An undo of the reset takes the runs of the epoch before: they are needed then.
+    // After an undo of the reset, the runs of the epoch before are needed.
     let line = database
         .number("select max(id) from audit where action = 'reset'")
         .await;
     assert_eq!(store.undo(line, BY).await.unwrap(), Undone::Done);
     age(&database, 100).await;
     execute(&database, "update epochs set evidence = '{}'").await;
-    // Of the three, only the one that the undo has left behind.
+    // Of the three epochs, only the one that the undo has left behind.
     let before = known(&store).await;
     assert_eq!(remove_all(&store).await.runs, 2);
     assert_eq!(known(&store).await, before);
@@ -410,7 +411,7 @@ async fn what_would_be_added_up_from_removed_runs_says_so() {
     let (study_id, runs) = two_epochs(&database, &store).await;
     let first = database.number("select min(id) from epochs").await;
     age(&database, 100).await;
-    // Marked, and its runs are not gone yet.
+    // The epoch is marked, and its runs have not been removed yet.
     let (marked, more) = store.remove_history(LEAST_DAYS, BY).await.unwrap();
     assert!(marked.is_nothing() && more);
     let gone = |error: &StoreError| matches!(error, StoreError::Removed { .. });
@@ -499,7 +500,8 @@ async fn a_taken_service_cannot_erase_the_last_month_and_the_reports_role_nothin
     let (_, runs) = two_epochs(&database, &owner).await;
     roles::make_all(&database).await;
     let mut service = database.connect_as(roles::SERVICE).await;
-    // What it may write it makes old: starts, verdicts, epochs, outcome records, the mark itself.
+    // The service makes everything old that it may write: starts, verdicts, epochs, outcome
+    // records, the mark itself.
     for statement in [
         "update runs set started_at = started_at - interval '1 year',
                              judged_at = judged_at - interval '1 year'",
@@ -549,7 +551,7 @@ async fn a_taken_service_cannot_erase_the_last_month_and_the_reports_role_nothin
     assert_eq!(code.as_deref(), Some(REFUSED), "{error}");
     report.close().await.unwrap();
 
-    // With the rights of the service alone, what is old goes.
+    // With the rights of the service alone, old rows are removed.
     age(&database, 400).await;
     let own = Store::open(&database.url_of(roles::SERVICE), Default::default()).unwrap();
     assert!(!remove_all(&own).await.is_nothing());

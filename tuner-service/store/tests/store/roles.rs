@@ -1,4 +1,4 @@
-//! What the roles of `deploy/sql` may do, and that the service can work with the least of them.
+//! The rights of the roles in `deploy/sql`, with the least of which the service can work.
 
 use io_autotune_store::{Source, Store, StoreError, StoreOptions};
 use sqlx::{Connection, Executor, PgConnection};
@@ -21,8 +21,8 @@ pub(crate) const REPORT_ROLE: &str = include_str!(concat!(
     "/../../deploy/sql/report-role.sql"
 ));
 
-/// Runs a script of `deploy/sql` as a superuser. Roles are the server's: one test at a time makes
-/// them.
+/// Runs a script of `deploy/sql` as a superuser. Roles belong to the server, so one test at a time
+/// makes them.
 pub(crate) async fn make(connection: &mut PgConnection, script: &'static str) {
     static ONE: Mutex<()> = Mutex::const_new(());
     let _one = ONE.lock().await;
@@ -45,7 +45,7 @@ pub(crate) async fn make_all(database: &Database) {
     connection.close().await.unwrap();
 }
 
-/// The owner's URL, as the guide has it: a superuser becomes the owner.
+/// The owner's URL as in the guide: a superuser becomes the owner.
 fn owners_url(database: &Database) -> String {
     format!("{}&options[role]=io-autotune-migrate", database.url())
 }
@@ -54,7 +54,7 @@ fn service(database: &Database) -> Store {
     Store::open(&database.url_of(SERVICE), StoreOptions::default()).unwrap()
 }
 
-/// A run from its start to its verdict, a pin that comes and goes, a reset.
+/// A run from its start to its verdict, a pin that is set and removed, and a reset.
 async fn works(database: &Database, store: &Store) {
     let run_id = launch(store, 1, point(4), 12.5).await;
     store

@@ -35,9 +35,9 @@ async fn replicas_that_start_together_migrate_an_empty_database_once() {
     database.store(1).ready().await.unwrap();
 }
 
-/// Makes the database what a newer program's next migration would: with a table that this program does not know of,
-/// and perhaps one that programs must know. Returns the new migration's number and that of the newest that this
-/// program knows.
+/// Changes the database as a newer program's next migration would: with a table that this program
+/// does not know, and with `contract` one that programs must know. Returns the numbers of the new
+/// migration and of the newest that this program knows.
 async fn migrate_beyond(database: &Database, contract: bool) -> (i64, i64) {
     let known = database
         .number("select max(version) from _sqlx_migrations")
@@ -70,7 +70,7 @@ async fn migrate_beyond(database: &Database, contract: bool) -> (i64, i64) {
 async fn a_schema_that_a_newer_program_has_expanded_is_worked_with() {
     let database = Database::new().await;
     let store = database.store(2);
-    // It was running when the other came; and it is restarted.
+    // It was running when the other program migrated, and it is restarted.
     let started = Start::of(1).search(&store, point(1)).await;
     let (next, _) = migrate_beyond(&database, false).await;
     assert_eq!(store.schema_version().await.unwrap(), next);
@@ -127,7 +127,7 @@ async fn a_program_waits_for_the_one_that_migrates_and_is_not_ready_before() {
     })
     .await;
     assert!(!migrating.is_finished());
-    // One that is told to stop meanwhile leaves no lock behind.
+    // A migration that is aborted meanwhile leaves no lock behind.
     migrating.abort();
     assert!((&mut migrating).await.unwrap_err().is_cancelled());
     other.close().await.unwrap();

@@ -1,4 +1,4 @@
-//! Studies that hear each other: whom, since when, and as they were at each start.
+//! Studies that share: with which others, since when, and as they were at each start.
 
 use io_autotune_store::{Audit, Sharer, Store, StudyState};
 use sqlx::{AssertSqlSafe, Connection};
@@ -10,7 +10,7 @@ use crate::support::{
 const OCEAN: &str = "group ocean";
 const BY: Audit<'static> = by(0, "another version of the program");
 
-/// A judged run of a user's application; ten seconds less for each point.
+/// A judged run of a user's application. Each point takes ten seconds less than the one before.
 async fn ran(database: &Database, store: &Store, uid: u32, app: &str, job_id: u32, index: u32) {
     let mut start = Start::of(job_id);
     start.study = study(uid, app);
@@ -29,7 +29,7 @@ async fn state(store: &Store, uid: u32, app: &str) -> StudyState {
     store.state_of(&study(uid, app), &space()).await.unwrap()
 }
 
-/// Whom a study hears, by uid.
+/// The uids of the users whose studies a study shares with.
 async fn heard(store: &Store, uid: u32, app: &str) -> Vec<u32> {
     let siblings = state(store, uid, app).await.siblings;
     siblings.iter().map(|one| one.uid).collect()
@@ -65,7 +65,7 @@ async fn a_study_hears_those_of_its_application_and_share_and_nobody_else() {
     let other = &own.siblings[0];
     assert_eq!(other.history.tested[0].parametrization, point(2));
     assert_eq!((other.judged, other.history.tally.total), (1, 1));
-    // Who leaves is heard no more, and hears nobody.
+    // A user who leaves no longer shares in either direction.
     share(&store, 1002, "solver", None).await;
     assert_eq!(heard(&store, 1001, "solver").await, [1005]);
     assert_eq!(heard(&store, 1002, "solver").await, [0_u32; 0]);
@@ -150,7 +150,7 @@ async fn after_a_drift_a_study_hears_who_drifted_lately_too() {
         ran(&database, &store, uid, "solver", uid, 1).await;
         share(&store, uid, "solver", Some(OCEAN)).await;
     }
-    // As if verdicts had found it so many days ago.
+    // As if verdicts had found the drift `days` ago.
     let drifted = async |uid: u32, days: u32| {
         let statement = format!(
             "update epochs set drift = '{{}}', takes = 'ranks', parent_id = epochs.id,

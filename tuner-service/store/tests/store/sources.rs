@@ -1,4 +1,4 @@
-//! What other studies have learnt, for those that begin.
+//! Sources of priors, for studies that begin.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ async fn state(store: &Store, uid: u32, app: &str) -> StudyState {
     store.state_of(&study(uid, app), &space()).await.unwrap()
 }
 
-/// Keeps what a study has learnt from so many judgements.
+/// Stores what a study has learnt from this number of judgements.
 async fn learn(store: &Store, state: &StudyState, judged: i64) {
     let mut assessing = store.assess(state.study_id).await.unwrap();
     let learnt = json!({ "of": state.study_id, "judged": judged });
@@ -34,12 +34,12 @@ fn expected(of: &StudyState, judged: i64) -> Arc<Learnt> {
     })
 }
 
-/// A program that has just started: it has no copies.
+/// A program that has just started, and so has no copies.
 fn program(database: &Database) -> Store {
     database.store(2).with(u32::MAX, true)
 }
 
-/// What the start of a job of a user's is told.
+/// The sources that the start of a user's job gets.
 async fn told(store: &Store, job_id: u32, uid: u32, app: &str, space: Space) -> Vec<Arc<Learnt>> {
     let mut start = Start::of(job_id);
     start.study = study(uid, app);
@@ -95,7 +95,7 @@ async fn what_is_learnt_is_renewed_once_a_tenth_more_is_judged_and_goes_with_its
     assert_eq!(told(&begins, 4, 1002, "b", space()).await, []);
     let again = state(&store, 1001, "a").await;
     learn(&store, &again, 8).await;
-    // The program that has a list hears of it soon.
+    // The program that has a list notices it soon.
     let (mut job_id, began) = (5, Instant::now());
     while told(&begins, job_id, 1002, "b", space()).await != [expected(&again, 8)] {
         assert!(began.elapsed() < Duration::from_secs(20));

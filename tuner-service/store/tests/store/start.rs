@@ -1,4 +1,4 @@
-//! A start is decided once, and one study's starts one after the other.
+//! Each start is decided once, and starts of one study are decided one after the other.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::support::{
     point, space, study,
 };
 
-/// All that a caller is told.
+/// All fields that a caller gets.
 fn answer(run: &StartedRun) -> (i64, Phase, Role, Parametrization, String, serde_json::Value) {
     (
         run.run_id,
@@ -38,7 +38,7 @@ async fn a_retried_start_gets_the_first_answer_and_decides_nothing() {
         .await
         .unwrap();
     assert_eq!(answer(&again), answer(&first));
-    // Without the lock a decision costs less than to look first; it is not used.
+    // Without the lock, deciding costs less than looking first; the decision is not used.
     let mut unlocked = Start::of(1);
     unlocked.lock = Lock::None;
     assert_eq!(
@@ -141,7 +141,7 @@ async fn thirty_two_starts_of_a_study_each_see_all_earlier_ones_pending() {
     let mut started = starting.join_all().await;
     started.sort_by_key(|(run_id, ..)| *run_id);
     for (place, (_, _, seen)) in started.iter().enumerate() {
-        // Of 24 points the first eight come again: alike runs are one entry.
+        // There are 24 points, so the first eight come again: equal runs are one entry.
         let alike = place.saturating_sub(24);
         let earlier: Vec<_> = started[..place]
             .iter()
@@ -261,7 +261,7 @@ async fn a_changed_space_opens_one_new_epoch_that_starts_empty() {
         .await
         .unwrap();
 
-    // Who needs no lock opens nothing, and is told of the space that its run belongs to.
+    // A start without the lock opens nothing, and gets the space that its run belongs to.
     let mut unlocked = Start::of(2);
     (unlocked.lock, unlocked.space) = (Lock::None, other_space());
     unlocked
@@ -312,7 +312,7 @@ async fn counted(store: &Store, job_id: u32, parametrization: Parametrization, e
         parametrization,
         why: "a test".into(),
     };
-    // A report and a word of Slurm's.
+    // A report and a record of Slurm's.
     let judged = store.judge_run(run_id, 2, &verdict).await.unwrap();
     assert_eq!(judged, Judged::First);
 }
@@ -350,7 +350,7 @@ async fn an_epoch_of_another_space_takes_the_runs_that_fit_it() {
     );
     assert_eq!(state.pin, Some(point(5)));
 
-    // What is known further goes on from there, and a replay finds it again.
+    // Later results are added to these, and a replay finds them again.
     counted(&store, 10, point(5), 8.0).await;
     let later = store.study_state(1).await.unwrap();
     assert_eq!(known(&later), [(point(0), 2), (point(5), 2)]);
@@ -363,7 +363,7 @@ async fn an_epoch_of_another_space_takes_the_runs_that_fit_it() {
     );
     assert_eq!(store.check_caches().await.unwrap(), []);
 
-    // And back again: what was left behind stays in its epoch.
+    // And back again: runs that were left behind stay in their epoch.
     Start::of(11).search(&store, point(2)).await;
     let wide = store.study_state(1).await.unwrap();
     assert_eq!((wide.epoch, known(&wide)), (3, known(&later)));
@@ -391,7 +391,7 @@ async fn other_words_for_people_open_no_epoch() {
 async fn a_space_is_the_same_after_it_was_stored() {
     let database = Database::new().await;
     let store = database.store(2);
-    // Numbers whose shortest decimal has 16 or 17 digits are the hard ones to give back.
+    // Numbers whose shortest decimal form has 16 or 17 digits are the hard ones to reproduce.
     let values = [
         0.1,
         1.0 / 3.0,

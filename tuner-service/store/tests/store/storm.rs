@@ -1,4 +1,4 @@
-//! Very many starts of one study at once.
+//! Very many simultaneous starts of one study.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::support::{Database, Lock, Start, counted, decision, launch, point};
 
-/// What the service does: the engine under the study's lock, and the best known without it.
+/// A start as the service makes it: by the engine under the study's lock, or the best known without
+/// it.
 async fn start(store: &Store, job_id: u32, settings: &Settings) -> StartedRun {
     let mut start = Start::of(job_id);
     start.lock = Lock::Wait(Duration::from_millis(700));
@@ -89,7 +90,7 @@ async fn of_two_hundred_starts_no_more_explore_than_may_and_none_twice_the_same(
             .all(|run| matches!(run.role, Role::BestKnown | Role::Control | Role::Baseline))
     );
     assert!(others.clone().all(|run| run.phase != Phase::Settled));
-    // Not a measure of speed, but a start that hangs is found.
+    // This does not measure speed, but finds a start that hangs.
     assert!(took < Duration::from_secs(60), "{took:?}");
 }
 

@@ -1,4 +1,4 @@
-//! What the tests share: a database for each, and short ways to start and finish runs.
+//! Helpers of the tests: a database for each, and short ways to start and finish runs.
 
 mod database;
 mod dropped;

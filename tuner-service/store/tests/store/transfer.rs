@@ -1,4 +1,4 @@
-//! Export and import: the same text again, the same study again, and nothing of what is refused.
+//! Export and import give the same text and the same study again, and nothing of a refused file.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -43,7 +43,7 @@ async fn all(store: &Store) -> Vec<i64> {
     studies.iter().map(|study| study.study_id).collect()
 }
 
-/// Imports a text in pieces of a few bytes less than a line has, and more.
+/// Imports a text in pieces of which some are shorter than a line, and some longer.
 pub(crate) async fn imported(
     store: &Store,
     text: &str,
@@ -83,8 +83,8 @@ fn refused(done: Result<Vec<Imported>, ImportError>) -> String {
     }
 }
 
-/// A study with all that one may have: epochs that took runs and that were reset, revised verdicts,
-/// failures, evidence, a pin, an accepted mixture; and one run in flight.
+/// A study with everything that a study may have: epochs that took runs and that were reset,
+/// revised verdicts, failures, evidence, a pin, an accepted mixture; and one run in flight.
 async fn eventful(database: &Database, store: &Store) {
     for job_id in 1..=30 {
         let index = job_id % 5;
@@ -171,7 +171,7 @@ async fn what_was_exported_and_imported_is_exported_the_same() {
     let state = store.study_state(1).await.unwrap();
     let to = Database::new().await;
     let there = to.store(2);
-    // Other studies have taken the first numbers.
+    // Other studies have the first numbers.
     for job_id in 1..4 {
         let mut start = Start::of(500 + job_id);
         start.study = study(1002, "before");
@@ -215,7 +215,7 @@ async fn what_was_exported_and_imported_is_exported_the_same() {
         }
     }
     assert_eq!(now, then);
-    // A job that begins goes on where the study was.
+    // A job that begins continues where the study was.
     let mut next = Start::of(33);
     next.space = other_space();
     let run = next
@@ -417,7 +417,7 @@ async fn a_file_that_is_wrong_leaves_nothing_and_says_where() {
             assert_eq!(to.number(query).await, 0, "{table} after {said}");
         }
     }
-    // It was none of these.
+    // The study existed in none of these.
     let would = imported(&there, &text, |import| Import {
         dry_run: true,
         ..import
@@ -494,7 +494,7 @@ async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
     assert!(!text.contains("group ocean") && !text.contains("\"order\""));
     let there = Database::new().await;
     let store = there.store(2);
-    // What somebody wrote into the text names nobody here.
+    // Names that somebody wrote into the text identify nobody here.
     let forged = text.replace(
         "\"others_elsewhere\":1",
         "\"order\":9,\"sources\":[],\"others\":[{\"epoch_id\":1,\"judged\":1}]",
@@ -544,7 +544,7 @@ async fn pieces_are_one_users_and_are_forgotten() {
     );
 }
 
-/// A column that a later migration adds is carried, or listed here.
+/// A column that a later migration adds must be carried, or be listed here.
 #[tokio::test]
 async fn every_column_is_carried_or_the_installation_s() {
     let database = Database::new().await;
@@ -563,7 +563,7 @@ async fn every_column_is_carried_or_the_installation_s() {
         (
             "runs",
             run.clone(),
-            // By place, or by its latest judgement.
+            // Identified by place, or by its latest judgement.
             "id epoch_id state verdict judged_at judged_ordinal changes judged_changes",
         ),
         (
@@ -581,14 +581,14 @@ async fn every_column_is_carried_or_the_installation_s() {
         (
             "epochs",
             record("epoch"),
-            // What the judgements add up to, and `removed`.
+            // The sums of the judgements, and `removed`.
             "id study_id parent_id baseline explored controls settled settled_controls proof total judgements \
                  removed_at removed_run removed_start",
         ),
         (
             "studies",
             record("study"),
-            // A rule of the site says what is shared, the importer which cluster they become.
+            // A rule of the site decides the share, and the importer the cluster.
             "id application_id context_key mixed_accepted_at mixed_accepted_by mixed_accepted_why share \
                  cluster",
         ),

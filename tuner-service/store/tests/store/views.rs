@@ -1,4 +1,4 @@
-//! What status, history, explain and a trial of rules read.
+//! The queries of status, history, explain and a trial of rules.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use sqlx::Connection;
 
 use crate::support::{Database, Report, Start, counted, decision, not_counted, point, say, study};
 
-/// Two users with an application of the same name each, and one with another one; one run each.
+/// Two users have an application with the same name each, and one of them another one; one run
+/// each.
 async fn three_studies(store: &Store) {
     for (job_id, owner_uid, application) in [
         (1, 1000, "solver"),
@@ -256,7 +257,7 @@ async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_the
             .unwrap()
             .run_id
     };
-    // Which label and which inputs pend, by job.
+    // The jobs whose label pends, and those whose inputs pend.
     let pend = async || -> (Vec<u32>, Vec<u32>) {
         let filter = RunFilter {
             limit: 100,
@@ -302,7 +303,7 @@ async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_the
     assert_eq!(pend().await, (vec![4], vec![4, 5, 6]));
     end(4, control).await;
     assert_eq!(pend().await, (vec![], vec![]));
-    // Another epoch's runs were not counted in this one's.
+    // Runs of another epoch are not counted in this epoch.
     started(7, Phase::Settled, Role::Settled).await;
     let mut other = Start::of(8);
     other.study = study(1000, "mesher");
@@ -356,7 +357,8 @@ async fn a_study_shows_its_present_epoch_and_compares_only_what_counts() {
         let runs = runs.iter().map(|run| (run.control, run.elapsed));
         runs.collect::<Vec<_>>()
     };
-    // The counted run of the nth role, from 0, took 2 n + 1 seconds: of those roles alone.
+    // The counted run of the nth role, from 0, took 2 n + 1 seconds: only those two roles are
+    // compared.
     assert_eq!(compared(100).await, [(true, 7.0), (false, 9.0)]);
     assert_eq!(compared(1).await, [(false, 9.0)], "the latest");
     assert_eq!(study.context, crate::support::study(1000, "solver").context);
@@ -367,8 +369,8 @@ async fn a_study_shows_its_present_epoch_and_compares_only_what_counts() {
 async fn a_run_that_did_not_get_what_it_was_meant_to_get_is_not_compared() {
     let database = Database::new().await;
     let store = database.store(2);
-    // A settled run that had the default because our answer came too late; one that had what it
-    // was given; and a control run, for which nothing had to be delivered.
+    // A settled run that had the default because the service's answer came too late; one that had
+    // what it was given; and a control run, for which nothing had to be delivered.
     for (job_id, role, index, applied) in [
         (1, Role::Settled, 4, None),
         (2, Role::Settled, 4, Some(point(4))),

@@ -9,7 +9,7 @@ use super::network::{Adam, Network};
 use super::world::{Action, Encoder, Memory};
 use io_autotune_model::space::Point;
 
-/// Training steps, and experiences per step.
+/// The number of training steps; the number of experiences per step follows.
 const STEPS: usize = 200;
 const BATCH: usize = 32;
 /// The steps between updates of the target network.

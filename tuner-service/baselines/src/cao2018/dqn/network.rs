@@ -54,7 +54,7 @@ impl Network {
         self.moved(&self.rest[0], input)
     }
 
-    /// z after `more` is added to the input.
+    /// z after `more` has been added to the input.
     pub(super) fn moved(&self, hidden: &Units, more: &Input) -> Units {
         let mut hidden = *hidden;
         for (place, number) in more {
@@ -65,7 +65,7 @@ impl Network {
         hidden
     }
 
-    /// q of a z.
+    /// q for a z.
     pub(super) fn value(&self, hidden: &Units) -> f64 {
         let [_, v, c] = &self.rest;
         let terms = hidden.iter().zip(v);
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Exclusive or is no linear function of its inputs.
+    /// Exclusive or is not a linear function of its inputs.
     #[test]
     fn descent_learns_what_no_line_can() {
         let cases = [

@@ -7,11 +7,11 @@ use rand_chacha::ChaCha8Rng;
 use io_autotune_model::space::{ABSENT, Point, Space, levels_of};
 use io_autotune_search::history::by_point::View;
 
-/// The maximum number of inputs of a category; values beyond share them.
+/// The maximum number of inputs of a category; further values share them.
 const MOST_INPUTS: u32 = 16;
-/// Of a parameter with more levels, this many are drawn as actions.
+/// The most levels of a parameter that are actions; of more levels this many are drawn.
 const MOST_LEVELS: u32 = 16;
-/// The maximum number of states in memory: those tested last.
+/// The maximum number of states in memory: those that were tested last.
 const MOST_STATES: usize = 192;
 /// The minimum spread of log elapsed that scales rewards.
 const LEAST_SPREAD: f64 = 1e-6;
@@ -30,7 +30,7 @@ pub(super) struct Encoder<'a> {
     space: &'a Space,
     /// For each parameter its first input, its number of inputs, and the steps of an ordered one.
     places: Vec<(usize, u32, Option<f64>)>,
-    /// The inputs of a state.
+    /// The number of inputs of a state.
     length: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Encoder<'a> {
         2 * self.length
     }
 
-    /// About the number of non-zero inputs.
+    /// The approximate number of non-zero inputs.
     pub(super) fn active(&self) -> usize {
         self.places.len() + 2
     }
@@ -156,14 +156,14 @@ pub(super) struct Experience {
     /// The state before, by its index in the memory.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// How much log elapsed falls, over its standard deviation over all states.
+    /// The fall of log elapsed, over its standard deviation over all states.
     pub(super) reward: f64,
 }
 
 /// The memory: "experience replay" (cao2018, section 4.2).
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// The state tested last is the last.
+    /// The states, of which the last is the one that was tested last.
     pub(super) states: Vec<Point>,
     /// Every pair of states that one action connects, both ways.
     pub(super) experiences: Vec<Experience>,

@@ -9,7 +9,7 @@ fn at(space: &Space, place: u32) -> Parametrization {
     space.parametrization(&io_autotune_model::Point(vec![place]))
 }
 
-/// A user's runs: the place, and seconds of each run.
+/// A user's history: places, and the seconds of the runs at each.
 fn history(space: &Space, runs: &[(u32, &[f64])]) -> History {
     let mut history = History::default();
     for (place, seconds) in runs {
@@ -41,7 +41,7 @@ fn found<'a>(history: &'a History, space: &Space, place: u32) -> &'a Tested {
 /// A place, and the seconds of its runs.
 type Runs<'a> = (u32, &'a [f64]);
 
-/// Five users who all ran the default, with others' runs of these.
+/// Five users who all ran the default, and in addition the runs given.
 fn five(space: &Space, others: &[(Member, &[Runs<'_>])]) -> BTreeMap<Member, History> {
     let default: (u32, &[f64]) = (0, &[99.0, 100.0, 101.0]);
     (0..5)
@@ -209,7 +209,7 @@ fn what_fails_for_one_other_user_alone_has_failed_once_and_for_oneself_each_time
     fail(&mut histories, 2, 2);
     assert_eq!(lost(&histories, 0), (5, 4, 4));
     assert!(is_quarantined(&histories, 0));
-    // Nor does what one alone has met under the default speak for a parametrization.
+    // Nor do the failures that one user alone has met under the default excuse a parametrization.
     fail_at(&mut histories, 1, 0, 8);
     assert!(is_quarantined(&histories, 0));
 }
@@ -245,8 +245,8 @@ fn what_ones_own_runs_did_all_runs_did_and_of_others_points_what_they_did() {
 }
 
 proptest! {
-    /// Of a point that three others have run, one of them moves what is believed no further than the
-    /// other two said, and weighs no more than a third.
+    /// At a point that three other users have run, one of them can move the estimate no further
+    /// than the times of the other two, and weighs no more than a third.
     ///
     /// Attack (service): One of three users who ran a parametrization lies about its time, in up to
     /// forty runs.

@@ -1,4 +1,4 @@
-//! Numbers in two groups.
+//! Splits numbers into two groups.
 
 /// The smaller group holds at least one run in this many, and at least two.
 const SMALLEST_SHARE: usize = 5;
@@ -50,7 +50,8 @@ impl Groups {
         best
     }
 
-    /// The standard deviation within the groups; two means, and any shift, cost degrees of freedom.
+    /// The standard deviation within the groups. The two means, and a shift if there is one, cost
+    /// degrees of freedom.
     pub(super) fn spread(&self, is_shifted: bool) -> f64 {
         let fitted = 2 + usize::from(is_shifted);
         (self.squares / (self.runs - fitted) as f64).sqrt()

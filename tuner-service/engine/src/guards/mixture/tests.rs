@@ -11,8 +11,8 @@ use io_autotune_search::history::Tested;
 mod world;
 use world::{What, World};
 
-/// Runs of the default and of another parametrization: the seconds at which they started, those
-/// that they took, and whether they are tuned.
+/// The mixture found in runs of the default and of another parametrization. For each run: its start
+/// in seconds, its elapsed, and whether it is tuned.
 fn of_runs(runs: &[(i64, f64, bool)]) -> Option<Mixture> {
     let space = grid(&[6, 6]);
     let mut default = Tested::new(space.default(), 0);
@@ -26,7 +26,7 @@ fn of_runs(runs: &[(i64, f64, bool)]) -> Option<Mixture> {
     mixture(&space, &history, &Settings::default())
 }
 
-/// Runs of the default alone, so many seconds apart.
+/// The mixture found in runs of the default alone that start `seconds` apart.
 fn apart(seconds: i64, times: &[f64]) -> Option<Mixture> {
     let starts = (0..).map(|run| run * seconds);
     let runs: Vec<_> = starts
@@ -36,14 +36,14 @@ fn apart(seconds: i64, times: &[f64]) -> Option<Mixture> {
     of_runs(&runs)
 }
 
-/// Runs of the default alone whose starts are not known.
+/// The mixture found in runs of the default alone whose starts are not known.
 fn of_default(times: &[f64]) -> Option<Mixture> {
     let space = grid(&[6, 6]);
     let mut default = Tested::new(space.default(), 0);
     for (ordinal, time) in times.iter().enumerate() {
         default.record(ordinal as i64, *time).unwrap();
     }
-    // One run of another parametrization says nothing of the application.
+    // One run of another parametrization says nothing about the application.
     let other = tested(&space, &[3, 3], &[1000.0], 0);
     mixture(
         &space,
@@ -62,7 +62,7 @@ fn two_works_under_one_name_are_told_apart() {
     assert!(found.in_turn);
     let four = [10.0, 20.0, 10.0, 20.0];
     assert!(of_default(&four).unwrap().modes.is_some());
-    // Four are enough where they followed one another at once.
+    // Four runs are enough if they followed one another at once.
     assert!(!of_default(&four).unwrap().in_turn);
     assert!(apart(5, &four).unwrap().in_turn);
     assert_eq!(of_default(&[10.0, 20.0, 10.0]), None);
@@ -89,7 +89,7 @@ fn a_busy_stretch_is_not_different_work() {
         }
         assert!(!of_default(&times).unwrap().in_turn);
     }
-    // The start counts, and not the order in which the runs were begun to be known.
+    // The order of starts counts, not the order in which the service came to know of the runs.
     let started = |run: i64| if run % 2 == 0 { run } else { 1000 + run };
     let late: Vec<_> = (0..16)
         .map(|run| (60 * started(run), [10.0, 20.0][run as usize % 2], false))
@@ -99,11 +99,11 @@ fn a_busy_stretch_is_not_different_work() {
 
 #[test]
 fn the_tuned_runs_tell_a_busy_hour_from_different_work() {
-    // Every other control run is slow: seen alone, works take turns.
+    // Every other control run is slow: by themselves they look like works that take turns.
     let controls = (0..8).map(|run| (run * 3600, [10.0, 20.0][run as usize % 2], false));
     let found = of_runs(&controls.clone().collect::<Vec<_>>()).unwrap();
     assert!(found.in_turn);
-    // Nine tuned runs follow each, a fifth quicker, and are as slow as it.
+    // Nine tuned runs follow each control run; they are a fifth quicker, and slow when it is slow.
     let hour = |run: i64| (run / 10, run % 10);
     let busy: Vec<_> = (0..80)
         .map(|run| {
@@ -119,7 +119,7 @@ fn the_tuned_runs_tell_a_busy_hour_from_different_work() {
     let found = of_runs(&busy).unwrap();
     assert!(found.modes.is_some() && !found.in_turn, "{found:?}");
     assert_eq!((found.runs, found.tuned), (8, 32));
-    // Tuned runs that change from run to run say that the work does.
+    // Tuned runs that change from run to run show that the work changes.
     let works: Vec<_> = busy
         .iter()
         .zip(0_usize..)
@@ -193,7 +193,7 @@ fn one_outlier_decides_nothing_and_two_are_forgotten() {
         assert_eq!(with(quiet, &[10_000.0]), None, "{quiet}");
         assert_eq!(with(quiet, &[0.001]), None, "{quiet}");
     }
-    // Two are found, and are no different work where they come in a row.
+    // Two outliers are found, but they are not different work if they come in a row.
     for quiet in [6, 30] {
         assert!(!with(quiet, &[10_000.0, 9_000.0]).unwrap().in_turn);
     }
@@ -204,7 +204,7 @@ fn one_outlier_decides_nothing_and_two_are_forgotten() {
 
 const STUDIES: u32 = 4000;
 
-/// In how many of so many studies anything is found in these times.
+/// The share of studies in which a mixture is found, with times drawn by `draw`.
 fn share(runs: usize, seed: u64, draw: impl Fn(&mut ChaCha8Rng) -> f64) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let studies = trials(STUDIES);
@@ -237,8 +237,8 @@ fn noise_is_no_mixture() {
 
 #[test]
 fn the_power_is_as_documented() {
-    // Two works in turn at random, the second so many times as long: runs, ratio, noise, and the
-    // share of studies whose times look like two works.
+    // Two works alternate at random, the second taking `ratio` times as long. Columns: runs, ratio,
+    // noise, and the share of studies whose times look like two works.
     for (runs, ratio, spread, expected) in [
         (4, 2.0, 0.05, 0.30),
         (8, 2.0, 0.05, 0.92),
@@ -261,9 +261,10 @@ fn the_power_is_as_documented() {
     }
 }
 
-/// A tenth of the studies of docs/measurements/mixture.md: what, hours between starts, whether these
-/// are even, runs, and the percentages of studies that look like two works and are called different
-/// work. With them the default's share of the runs. The noise is 0.10.
+/// Repeats a tenth of the studies of docs/measurements/mixture.md. Columns: the kind of study,
+/// hours between starts, whether these are even, runs, and the percentages of studies that look
+/// like two works and that are called different work, followed by the default's share of the runs.
+/// The noise is 0.10.
 #[test]
 fn the_measured_rates_hold() {
     const STUDIES: u64 = 100;
@@ -314,7 +315,7 @@ fn the_measured_rates_hold() {
         let found = world.found(runs, STUDIES).unwrap();
         for (count, percent) in [(found.0, looks), (found.1, in_turn)] {
             let expected = percent / 100.0 * STUDIES as f64;
-            // Three times the binomial error, of a rate that the page rounds.
+            // The tolerance is three times the binomial error of a rate that the page rounds.
             let rate: f64 = (percent / 100.0_f64).clamp(0.005, 0.995);
             let error = 3.0 * (STUDIES as f64 * rate * (1.0 - rate)).sqrt();
             assert!(

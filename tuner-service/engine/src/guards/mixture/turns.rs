@@ -1,4 +1,4 @@
-//! Whether fast and slow runs take turns, or come in stretches.
+//! Tells works that take turns from slow stretches of the machine.
 
 use super::Alignment;
 use super::groups::Groups;
@@ -7,30 +7,33 @@ use io_autotune_search::math::Portable;
 
 /// The minimum log likelihood ratio for turns.
 pub(super) const LEAST_RATIO_OF_TURNS: f64 = 2.0;
-/// Stretches last from the median gap between starts (20 s to 1 h) to 64 h, doubling; in hours.
+/// The bounds of stretches, in hours. Stretches last from the median gap between starts (within 20
+/// s to 1 h) to 64 h, doubling.
 const SHORTEST_STRETCH: (f64, f64) = (20.0 / 3600.0, 1.0);
 const LONGEST_STRETCH: f64 = 64.0;
-/// Simultaneous starts may still differ: another node may be busy.
+/// The largest probability that a run is in the state of the run before it. Simultaneous starts may
+/// differ, because another node may be busy.
 const MOST_ALIKE: f64 = 0.98;
 /// The share of outliers, and their mean and spread in log seconds above the others.
 const OUTLIERS: f64 = 1.0 / 16.0;
 const OUTLIER: f64 = 0.37;
 const OUTLIER_SPREAD: f64 = 0.08;
-/// The minimum spread within a group: equal times must not make other times impossible.
+/// The minimum spread within a group, so that equal times do not make all other times impossible.
 const LEAST_SPREAD: f64 = 0.02;
 const LEAST_DENSITY: f64 = 1e-12;
-/// Hours between runs without known starts.
+/// The hours assumed between runs whose starts are not known.
 const UNKNOWN_GAP: f64 = 1.0;
 
 /// The log likelihood ratio of turns over stretches.
 ///
-/// In both explanations a run is fast or slow, with its group's mean and the groups' spread; one in
-/// sixteen is an outlier. With turns, runs are slow independently, with the slow group's share. On
-/// a busy machine, a run `dt` hours after another keeps its state with probability `q + (1 - q)
-/// share`, `q = exp(-dt / tau)`: a hidden Markov model (Rabiner 1989, Proceedings of the IEEE 77,
-/// 257-286, equations 18-21). Each takes its best shift, groups and `tau`.
+/// In both explanations a run is fast or slow, with its group's mean and the groups' spread; one
+/// run in sixteen is an outlier. With turns, runs are slow independently, with the slow group's
+/// share. On a busy machine, a run `dt` hours after another keeps its state with probability `q +
+/// (1 - q) share`, `q = exp(-dt / tau)`: a hidden Markov model (Rabiner 1989, Proceedings of the
+/// IEEE 77, 257-286, equations 18-21). Each explanation gets its best shift, groups and `tau`.
 ///
-/// Tuned `runs` are marked true. If any start is unknown, runs count as an hour apart, in order.
+/// Tuned `runs` are marked true. If any start is unknown, all runs count as an hour apart, in
+/// order.
 pub(super) fn ratio(runs: &[(RecentRun, bool)], aligned: &[Alignment]) -> f64 {
     let runs = in_time(runs);
     let gaps: Vec<f64> = runs
@@ -102,7 +105,7 @@ fn stretches(gaps: &[f64]) -> Vec<f64> {
 
 fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f64; 2]> {
     let spread = spread.max(LEAST_SPREAD);
-    // hypot() would be the C library's: another answer with another glibc.
+    // `hypot` would be the C library's, which may give another answer with another glibc.
     let wide = (spread.powi(2) + OUTLIER_SPREAD.powi(2)).sqrt();
     let normal =
         |distance: f64, spread: f64| (-0.5 * (distance / spread).powi(2)).exponential() / spread;
@@ -122,7 +125,8 @@ fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f
         .collect()
 }
 
-/// The forward algorithm. `alike`: how much of its state a run takes from the run before it.
+/// The log likelihood by the forward algorithm. `alike` says for each run how much of its state it
+/// takes from the run before it.
 fn log_likelihood(densities: &[[f64; 2]], slow: f64, alike: impl Iterator<Item = f64>) -> f64 {
     let share = [1.0 - slow, slow];
     let mut state = share;

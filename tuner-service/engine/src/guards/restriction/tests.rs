@@ -1,4 +1,4 @@
-//! What is held stays at its default, and pooled runs tell what they would have told as runs of one parametrization.
+//! A frozen parameter stays at its default, and pooled runs count as runs of one parametrization.
 
 use std::borrow::Cow;
 
@@ -188,9 +188,9 @@ fn an_epoch_goes_on_with_its_design_and_its_ranks() {
     assert_eq!(found, expected);
 }
 
-/// A study of 50 runs in which the second of three parameters does nothing, and a run that is given another value
-/// than its default does not count. Returns how many runs did not count, and what is recommended in the end over the
-/// best.
+/// A study of 50 runs in which the second of three parameters has no effect, and a run that is
+/// given another value of it than the default does not count. Returns the number of runs that did
+/// not count, and the time of the parametrization recommended in the end over the best one's.
 fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
     let space = grid(&[6, 4, 6]);
     let truth = |point: &Point| 10.0 + f64::from(point.0[0].abs_diff(4) + point.0[2].abs_diff(3));
@@ -241,7 +241,7 @@ fn a_study_that_holds_it_loses_two_runs_and_ends_better() {
     }
 }
 
-/// Noise of a tenth, twelve runs spread over a parameter of four values that does nothing.
+/// Twelve runs with a noise of a tenth, spread over the four values of a parameter without effect.
 #[test]
 fn a_pooled_mean_errs_as_twelve_runs_do_and_not_as_three() {
     let space = grid(&[2, 4]);
@@ -260,7 +260,8 @@ fn a_pooled_mean_errs_as_twelve_runs_do_and_not_as_three() {
         apart += (history.tested[0].elapsed.mean - 10.0).powi(2);
     }
     let [pooled, apart] = [pooled, apart].map(|sum: f64| (sum / f64::from(studies)).sqrt());
-    // 1 / sqrt(12) and 1 / sqrt(3); of 2000 studies an error is known to 1.6 %.
+    // The expected values are 1 / sqrt(12) and 1 / sqrt(3). With 2000 studies an error is known to
+    // 1.6 %.
     assert!((pooled - 0.2887).abs() < 0.02, "{pooled}");
     assert!((apart - 0.5774).abs() < 0.04, "{apart}");
 }

@@ -1,4 +1,4 @@
-//! What the regret budget keeps, over whole lives.
+//! The regret budget holds over whole lives of studies.
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -35,7 +35,7 @@ fn settings(method: MethodName) -> Settings {
     }
 }
 
-/// The pause that a suggestion speaks of.
+/// The regret and the bound that a suggestion names as the reason for a pause.
 fn pause(suggestion: &Suggestion) -> Option<(f64, f64)> {
     match suggestion.reason {
         Reason::BestKnown {
@@ -46,7 +46,8 @@ fn pause(suggestion: &Suggestion) -> Option<(f64, f64)> {
     }
 }
 
-/// A life of so many runs, one after the other; `look` sees every suggestion and the history after it.
+/// A life of `runs` runs, one after the other; `look` sees every suggestion and the history after
+/// it.
 fn live(
     space: &Space,
     settings: &Settings,
@@ -84,17 +85,18 @@ fn by_hand() {
     let all = regret(&slow);
     assert!((all.regret - expected).abs() < 1e-3, "{all:?}, {expected}");
     assert_eq!((all.bound, all.is_reached()), (3.0, true));
-    // Gains do not pay for it, and are no loss.
+    // Gains do not offset regret, and are no regret themselves.
     let gains = known(&[(0, &[100.0; 4]), (1, &[50.0; 4]), (2, &[50.0; 4])]);
     assert_eq!(regret(&gains).regret, 0.0);
-    // The bound is a tenth of the runs from 30 on.
+    // From 30 runs on the bound is a tenth of the runs.
     let mut later = slow.clone();
     later.tally.total = 200;
     assert_eq!(
         (regret(&later).bound, regret(&later).is_reached()),
         (20.0, false)
     );
-    // Before the default is known, nothing is lost; nor where a single run tells no difference.
+    // There is no regret before the default is known, nor where a single run cannot show a
+    // difference.
     assert_eq!(regret(&known(&[(1, &[200.0; 4])])).regret, 0.0);
     let odd = known(&[(0, &[100.0, 60.0, 150.0, 90.0]), (1, &[140.0])]);
     assert!(regret(&odd).regret < 0.2, "{:?}", regret(&odd));
@@ -135,8 +137,8 @@ fn runs_in_flight_and_cut_short_count() {
     }
 }
 
-/// Where every parametrization takes the same, one run in sixteen being slower by up to 60 %, the bound
-/// stays away; the sum of what raw times exceed trips it.
+/// Where all parametrizations take the same time, one run in sixteen being slower by up to 60 %,
+/// the bound is not reached. The sum of the excess of raw times would reach it.
 fn nothing_pauses_where_nothing_is_wrong(method: MethodName, lives: u64, runs: usize) {
     let space = grid(&[6, 6, 3, 4]);
     let settings = Settings {
@@ -191,7 +193,8 @@ fn exploration_pauses_and_goes_on() {
             budget: 30,
             ..settings(*method)
         };
-        // All but the default takes twice as long, so that a tenth of the runs may explore.
+        // All parametrizations but the default take twice as long, so a tenth of the runs may
+        // explore.
         let time = |point: &Point| {
             if *point == space.default_point() {
                 100.0
@@ -215,7 +218,7 @@ fn exploration_pauses_and_goes_on() {
         });
         let last = last.unwrap();
         assert!(held >= 20, "{method}: {held}");
-        // A surrogate does not believe that the default stands alone, and loses somewhat more.
+        // The surrogate expects the default's neighbours to be like it, so it loses somewhat more.
         let most = if *method == MethodName::SurrogateGenetic {
             30
         } else {
@@ -248,7 +251,8 @@ fn a_loss_that_cannot_be_waited_out_ends_the_search() {
         }
         roles.remove(2)
     };
-    // 2 * 14 runs are lost: after 280 runs it goes on. Without a share it never would.
+    // The regret is 2 * 14 runs, so the search goes on after 280 runs. Without a share it never
+    // would.
     assert!(pause(&spent(0.1, 1500.0)).is_some());
     for settled in [spent(0.0, 1500.0), spent(0.1, 150_000.0)] {
         assert_eq!(settled.role, Role::Settled);
@@ -270,7 +274,8 @@ fn a_loss_that_cannot_be_waited_out_ends_the_search() {
 #[test]
 fn points_of_the_design_that_must_be_slow_are_left_out() {
     let space = grid(&[40]);
-    // Ten times the default from a quarter of the range on, which the surrogate soon sees.
+    // From a quarter of the range on, points take ten times as long as the default, which the
+    // surrogate soon sees.
     let time = |point: &Point| 100.0 * (0.2 * f64::from(point.0[0])).exponential();
     let slowest = |method: MethodName, design_most: f64| {
         let mut settings = settings(method);
@@ -318,10 +323,10 @@ fn the_overshoot_of_one_run_is_forgiven() {
     let once = of(&known(&[(1, 200.0), (2, 900.0)]), &settings);
     assert!(once.regret > 7.0 && once.is_reached(), "{once:?}");
     assert!(once.regret_left().abs() < 1e-9, "{once:?}");
-    // A service numbers all of its runs: this study is not its first.
+    // A service numbers all of its runs, and this study is not its first.
     let late = known_since(1_000_000, &[(1, 200.0), (2, 900.0)]);
     assert_eq!(of(&late, &settings), once);
-    // From 30 runs on the bound grows, and there is room again.
+    // From 30 runs on the bound grows, so that exploring may go on.
     let mut later = known(&[(1, 200.0), (2, 900.0)]);
     later.tally.total = 32;
     let later = of(&later, &settings);
@@ -329,15 +334,15 @@ fn the_overshoot_of_one_run_is_forgiven() {
         !later.is_reached() && (later.regret_left() - 0.2).abs() < 1e-9,
         "{later:?}"
     );
-    // The second overshoot is not.
+    // The second overshoot is not forgiven.
     let twice = of(&known(&[(1, 200.0), (2, 900.0), (3, 900.0)]), &settings);
     assert!(twice.regret_left() < -6.0, "{twice:?}");
-    // Nor is it without end: where the bound does not grow, the search is over.
+    // Nor is it forgiven without end: if the bound does not grow, the search is over.
     settings.regret.share = 0.0;
     assert!(of(&known(&[(1, 200.0), (2, 900.0)]), &settings).is_spent());
 }
 
-/// A space whose parameters each change the time by a factor a level.
+/// A space in which each parameter changes the time by a factor per level.
 fn slopes(seed: u64, spread: f64) -> impl Fn(&Point) -> f64 {
     let mut world = ChaCha8Rng::seed_from_u64(seed);
     let slope: Vec<f64> = (0..4).map(|_| spread * normal(&mut world) / 3.0).collect();
@@ -348,7 +353,7 @@ fn slopes(seed: u64, spread: f64) -> impl Fn(&Point) -> f64 {
     }
 }
 
-/// A life of 80 runs with so many in flight; `look` sees each suggestion, and what it was made from.
+/// A life of 80 runs with `at_once` of them in flight; `look` sees each suggestion, and its inputs.
 fn live_in_flight(
     space: &Space,
     settings: &Settings,
@@ -372,7 +377,7 @@ fn live_in_flight(
     }
 }
 
-/// The same history, as a service has it whose earlier and other runs are many.
+/// The same history in a service with many other and earlier runs.
 fn among_others(history: &History) -> History {
     let moved = |ordinal: &mut i64| *ordinal = 1_000_000 + 977 * *ordinal;
     let mut late = history.clone();
@@ -407,9 +412,10 @@ fn which_of_a_services_runs_are_a_studys_changes_no_answer() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(trials(40)))]
-    /// What is promised: a run that may lose starts only while the expected loss, that of all runs in flight included, is
-    /// below the bound but for the overshoot of one run; so with it the loss is above by no more than one run's. (What is
-    /// expected of the runs that ended changes with every run; so does how far it is above the bound.)
+    /// The guarantee: a run that may lose starts only while the expected regret, that of all runs
+    /// in flight included, is below the bound apart from the overshoot of one run. With it the
+    /// regret is therefore above the bound by no more than one run's. (The estimate for runs that
+    /// ended changes with every run, and so does its distance from the bound.)
     #[test]
     fn one_run_may_overshoot(
         seed: u64,

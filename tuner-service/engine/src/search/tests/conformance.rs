@@ -1,4 +1,4 @@
-//! What every method must do, whatever its idea. A new method is covered by being named.
+//! The conformance tests that every method must pass. A new method is covered by being named.
 
 use io_autotune_search::math::Portable;
 use std::collections::BTreeMap;
@@ -46,7 +46,8 @@ fn random() {
     conforms_in_every_way(MethodName::Random);
 }
 
-/// As it is by default, and with every setting that makes it take another way.
+/// Runs the tests of a method with its default settings, and with every setting that makes it take
+/// another way.
 fn conforms_in_every_way(method: MethodName) {
     let number = MethodName::ALL.iter().position(|one| *one == method);
     let number = number.unwrap();
@@ -63,7 +64,7 @@ fn conforms_in_every_way(method: MethodName) {
     }
 }
 
-/// Every setting that makes a method take another way.
+/// Settings of every kind that makes a method take another way.
 fn variants() -> Vec<Settings> {
     let mut variants: Vec<Settings> = Vec::new();
     let mut vary = |method, change: &dyn Fn(&mut Settings)| {
@@ -163,7 +164,8 @@ fn conforms(settings: &Settings, number: usize, spaces: impl IntoIterator<Item =
         (4, |point, _| failing_with_a_tail(point)),
     ];
     for (place, space) in spaces.into_iter().enumerate() {
-        // By day one of them: the three take most of the time, and methods take turns.
+        // By day only one of them is tried, and methods take turns: the three take most of the
+        // time.
         for (seed, outcome) in some_of(lives, number + place) {
             random_life(method, &space, seed, outcome);
         }
@@ -175,7 +177,7 @@ fn conforms(settings: &Settings, number: usize, spaces: impl IntoIterator<Item =
 /// How a run of a point ends.
 type Kind = fn(&Point, &mut ChaCha8Rng) -> Outcome;
 
-/// Some fail, some do not count, some are cut short.
+/// An outcome of which some fail, some do not count, and some are cut short.
 fn unlucky(world: &mut ChaCha8Rng) -> Outcome {
     match world.random_range(0..10) {
         0 => Outcome::Failed,
@@ -185,7 +187,7 @@ fn unlucky(world: &mut ChaCha8Rng) -> Outcome {
     }
 }
 
-/// Half of the first parameter's levels fail; the others take up to a hundred times as long, by the
+/// Half of the first parameter's levels fail. The others take up to a hundred times as long, by the
 /// last parameter's level.
 fn failing_with_a_tail(point: &Point) -> Outcome {
     match (point.0.first(), point.0.last()) {
@@ -213,8 +215,8 @@ fn spaces() -> impl Iterator<Item = Space> {
     .chain((0..8).map(any_constrained))
 }
 
-/// Spaces that differ in what a method may have to do: none is left over, nothing is near, little is
-/// admitted.
+/// Spaces that ask different things of a method: to have nothing left to run, to have nothing near,
+/// to have little that is admitted.
 fn few_spaces(number: u64) -> [Space; 4] {
     [mixed(), storage(), huge(), any_constrained(number)]
 }
@@ -247,7 +249,7 @@ fn random_life(method: &dyn Method, space: &Space, seed: u64, outcome: Kind) {
                     exhausted = true;
                     break;
                 }
-                // A method that waits is owed a result; here it is a run of the default.
+                // A method that waits must get a result; here it is a run of the default.
                 pending.push(Pending {
                     parametrization: space.default(),
                     phase: Phase::Search,
@@ -274,7 +276,8 @@ fn random_life(method: &dyn Method, space: &Space, seed: u64, outcome: Kind) {
     );
 }
 
-/// Measures that go with elapsed, that say nothing of it, that never change, and that are nonsense.
+/// Measures that go with elapsed, that are independent of it, that never change, and that are
+/// nonsense.
 fn measure(history: &mut History, run: &Pending, elapsed: f64, world: &mut ChaCha8Rng) {
     let mut measures = BTreeMap::from([
         (
@@ -322,7 +325,8 @@ fn start(
             rng
         };
         let proposal = method.propose(context, &mut rng());
-        // By day at some steps: what depends on the order does so at most of them.
+        // By day it is checked at some steps only: a dependence on the order would show at most of
+        // them.
         if is_complete() || stream.is_multiple_of(4) {
             let mut turned = history.clone();
             turned.tested.reverse();

@@ -1,4 +1,4 @@
-//! The deep Q-network learns, over whole lives.
+//! The deep Q-network learns over whole lives of studies.
 
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, categories, finish, integers, started, suggest, trials};
@@ -8,7 +8,7 @@ use io_autotune_model::space::{Point, Space};
 use io_autotune_search::history::{History, Role};
 use io_autotune_search::math::Portable;
 
-/// Each parameter slows by its own factor, whatever the others are.
+/// A space whose parameters each slow the run by a factor of their own, independent of the others.
 fn separable() -> Space {
     let mut parameters: Vec<_> = (0..4)
         .map(|n| integers(&format!("p{n}"), 0, 5, 1))
@@ -17,7 +17,7 @@ fn separable() -> Space {
     Space::new(parameters).unwrap()
 }
 
-/// 1 s at best; the default is `e^2.9` times as slow.
+/// Elapsed of a point: 1 s at best; the default is `e^2.9` times as slow.
 fn truth(point: &Point) -> f64 {
     let far: u32 = [4, 1, 5, 3]
         .iter()
@@ -29,7 +29,7 @@ fn truth(point: &Point) -> f64 {
     (0.15 * f64::from(far) + modes + layouts).exponential()
 }
 
-/// The means of the search runs' log seconds and of the logarithm of the quickest, over seeds.
+/// The means over seeds of the search runs' log seconds, and of the logarithm of the quickest run.
 fn lives(method: MethodName) -> (f64, f64) {
     let seeds = u64::from(trials(24));
     let space = separable();
@@ -39,7 +39,7 @@ fn lives(method: MethodName) -> (f64, f64) {
         budget: 50,
         ..Settings::default()
     };
-    // Or a third of the runs tell what was known.
+    // Otherwise a third of the runs would repeat known points.
     settings.cao2018_dqn.revisits = Revisits::Free;
     let (mut runs, mut quickest) = (0.0, 0.0);
     for seed in 0..seeds {

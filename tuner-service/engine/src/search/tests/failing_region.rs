@@ -1,4 +1,5 @@
-//! A region that fails is left alone, and what it might have gained does not call runs back.
+//! A region that fails is avoided, and the gain that it might have had does not attract further
+//! runs.
 
 use crate::study::proof::settings::ProofSettings;
 use crate::study::settings::{MethodName, Settings};

@@ -1,4 +1,4 @@
-//! A search goes on where one point is far ahead of all others that ran.
+//! A search goes on to new points if one point is far ahead of all others that ran.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::testing::{Outcome, finish, grid, started, suggest};
 use io_autotune_model::space::Point;
 use io_autotune_search::history::History;
 
-/// Slow but for a slope of one parameter, and fast at one point.
+/// Elapsed is slow except for a slope along one parameter, and fast at one point.
 fn outcome(point: &Point) -> Outcome {
     Outcome::Elapsed(match point.0[..] {
         [3, 3, 2, 3] => 30.0,
@@ -15,7 +15,7 @@ fn outcome(point: &Point) -> Outcome {
     })
 }
 
-/// How many parametrizations a study of 60 runs tried.
+/// The number of parametrizations that a study of 60 runs tried.
 fn tried(new_point_every: u32) -> usize {
     let space = grid(&[6, 6, 4, 6]);
     let mut settings = Settings::default();

@@ -1,4 +1,5 @@
-//! What is fastest in most of its runs, and much slower in the others, is not what a study settles on.
+//! A study does not settle on a parametrization that is fastest in most of its runs and much slower
+//! in the others.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,8 +10,8 @@ use io_autotune_model::space::Point;
 use io_autotune_search::history::History;
 use io_autotune_search::math::Portable;
 
-/// 3 % faster than the best in the median, and 30 % slower in a fifth of its runs: 3 % slower in the
-/// mean.
+/// A point that is 3 % faster than the best in the median and 30 % slower in a fifth of its runs: 3
+/// % slower in the mean.
 const UNSTABLE: [u32; 2] = [4, 4];
 
 fn elapsed(point: &Point, rng: &mut ChaCha8Rng) -> f64 {

@@ -1,27 +1,28 @@
-//! When a settled epoch ends, and what the next one inherits.
+//! The settings of drift: when a settled epoch ends, and how the next one begins.
 
 use serde::{Deserialize, Serialize};
 
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
 use io_autotune_search::checks::{SettingsError, positive, whole};
 
-/// Which changes end a settled epoch (`drift.rs`), and how the next one runs (`warm_start.rs`).
+/// The changes that end a settled epoch (`drift.rs`), and the runs of the next one
+/// (`warm_start.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DriftSettings {
-    /// Whether changes are looked for.
+    /// True if changes are looked for.
     pub enabled: bool,
     /// The smallest relevant change of tuned against control runs: 0.1 is 10 % more or less.
     pub advantage: f64,
-    /// The smallest relevant change of what tuned runs take.
+    /// The smallest relevant change of the elapsed of tuned runs: 0.1 is 10 % more or less.
     pub level: f64,
     /// The mean number of false alarms in 1000 settled runs.
     pub false_alarms: f64,
-    /// The settled runs that must count before a change is believed.
+    /// The number of settled runs that must count before a change is believed.
     pub rest: u32,
-    /// How many of the parent's best parametrizations are run again first.
+    /// The number of the parent epoch's best parametrizations that are run again first.
     pub inherited: u32,
-    /// The points of the Latin hypercube that follows.
+    /// The number of points of the Latin hypercube that follows.
     pub design_points: u32,
     /// The maximum number of design and search runs together, if the study's `budget` is not less.
     pub budget: u32,

@@ -16,7 +16,7 @@ fn after_change(what: What, factor: f64, noise: f64, seed: u64) -> Option<(usize
     found(world, 201, 400, seed)
 }
 
-/// How many of so many studies of 300 runs have an alarm.
+/// The number of studies of 300 runs, of `studies`, that have an alarm.
 fn alarms(noise: f64, memory: f64, studies: u64) -> usize {
     let world = World {
         noise,
@@ -34,7 +34,7 @@ fn ranks_by_hand() {
     assert!((tied - 24.0 / 120.0).abs() < 1e-12);
 }
 
-/// Six low numbers, then four high ones: the sum of the first ranks is 21 where 33 is expected,
+/// Six low numbers, then four high ones: the sum of the first ranks is 21, where 33 is expected,
 /// with the variance 6 * 4 * 11 / 12 = 22.
 #[test]
 fn the_statistic_by_hand() {
@@ -94,7 +94,8 @@ fn what_changes_everything_alike_is_told_from_a_lost_advantage() {
         assert!((1.2..1.9).contains(&ratio), "{level}");
         assert!(!level.has_lost());
     }
-    // Everything 20 % slower is no drift, and tuned runs alone 20 % slower is one.
+    // Everything becoming 20 % slower is no drift; the tuned runs alone becoming 20 % slower is
+    // one.
     let alike = (0..20).filter(|seed| after_change(What::Alike, 1.2, 0.05, *seed).is_some());
     assert!(alike.count() <= 4);
     let tuned: Vec<Drift> = (0..20)
@@ -180,7 +181,7 @@ fn the_sentence_says_from_what_to_what() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the runs, it answers, the same each time, and what it tells is of these runs.
+    /// For any runs there is an answer, the same each time, and its figures are those of the runs.
     #[test]
     fn anything(
         times in proptest::collection::vec((any::<bool>(), prop_oneof![

@@ -9,13 +9,14 @@ use super::labels::{Direction, Labels, Noise};
 
 /// The probability of a false effect over a study's life.
 const ERROR: f64 = 0.05;
-/// The share of it for gains. Losses have the rest: the search seldom settles on one.
+/// The share of the error rate for gains. Losses have the rest, because the search seldom settles
+/// on a slower parametrization.
 const FASTER: f64 = 0.8;
 /// The power at the smallest detectable gain.
 const POWER: f64 = 0.8;
 const MOST_RUNS: f64 = 100_000.0;
 
-/// An interval within this share, either way, means no effect.
+/// An interval within this share, either way, shows that there is no effect.
 const WORTH: f64 = 0.03;
 const MOST_LOG: f64 = 700.0;
 
@@ -45,7 +46,7 @@ pub(super) fn of_default(tuned_runs: u64) -> Gain {
     }
 }
 
-/// A claim of an earlier version.
+/// The gain that an earlier version claimed.
 pub(super) fn former(gain: &Gain) -> Gain {
     Gain {
         reason:
@@ -55,7 +56,7 @@ pub(super) fn former(gain: &Gain) -> Gain {
     }
 }
 
-/// A claim of the epoch before.
+/// The gain that the epoch before claimed.
 pub(super) fn kept(gain: &Gain) -> Gain {
     Gain {
         reason:
@@ -65,7 +66,7 @@ pub(super) fn kept(gain: &Gain) -> Gain {
     }
 }
 
-/// The effect of a study's comparison `number`.
+/// The effect by the comparison with this number in the study's life.
 pub(super) fn effect(
     epoch: i32,
     key: &str,
@@ -114,7 +115,7 @@ pub(super) fn effect(
     }
 }
 
-/// The log of an e-value whose share of the error rate is in it.
+/// The log of an e-value, corrected for its share of the error rate.
 fn against_bound(log_evidence: f64, log_bound: f64) -> f64 {
     log_evidence - log_bound - ERROR.logarithm()
 }
@@ -125,15 +126,15 @@ fn level(number: u64) -> f64 {
     1.0 - ERROR / (number * (number + 1.0))
 }
 
-/// The gain of comparison `number` of several users together: its interval with the estimate, as logs
-/// of the default's elapsed over the tuned runs', and its log evidence.
+/// The gain of several users together by comparison `number`: its interval with the estimate, as
+/// logs of the default's elapsed over the tuned runs', and its log evidence.
 pub(in crate::settled) fn of_many(
     number: u64,
     logs: [Option<f64>; 3],
     (direction, evidence): (Direction, f64),
 ) -> Gain {
     let [low, estimate, high] = logs.map(|log| log.map(|log| 1.0 - (-log).exponential()));
-    // Node-hours would be those of whoever has most.
+    // Node-hours are left out: they would mostly be those of the user who has most.
     let (verdict, reason) = verdict(low.zip(high).map(|(low, high)| low + high), low, high, 0.0);
     let evidence = against_bound(evidence, log_bound(number, direction));
     Gain {
@@ -158,8 +159,9 @@ pub(in crate::settled) fn log_bound(number: u64, direction: Direction) -> f64 {
     (number * (number + 1.0) / (ERROR * share)).logarithm()
 }
 
-/// `explained`: how much of the noise is, in one sentence. `is_beside`: node-hours are of elapsed, and
-/// the effect is not.
+/// The gain that an effect shows. `explained` says in one sentence how much of the noise is
+/// explained. `is_beside` is true if the objective is not elapsed, in which case node-hours are of
+/// elapsed and the effect is not.
 pub(super) fn of(
     effect: &Effect,
     compared: Option<Compared>,

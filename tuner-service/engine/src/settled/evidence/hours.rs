@@ -1,8 +1,8 @@
 //! The node-hours that an epoch's chosen runs saved.
 //!
-//! A chosen run joins the nearest control run, at most [`REACH`] counted runs away: this *block* is
-//! the unit, so that slow drift cancels. The control run's elapsed less the mean of its settled runs'
-//! is what each of the block's nodes saved per run.
+//! A chosen run joins the nearest control run, at most [`REACH`] counted runs away. Such a *block*
+//! is the unit, so that slow drift cancels out. The control run's elapsed less the mean elapsed of
+//! the block's settled runs is what each node of the block saved per run.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::settled::mean_interval::quantile;
 
-/// A chosen run further from its control run, in counted runs, is not compared.
+/// The largest distance of a chosen run from its control run, in counted runs.
 const REACH: u64 = 40;
 /// The minimum number of days for a monthly saving.
 const LEAST_DAYS: f64 = 7.0;
-/// The days of the present rate of runs.
+/// The number of days from which the present rate of runs is computed.
 const RECENT_DAYS: i64 = 30;
 const DAY: i64 = 86_400_000_000;
 const HOUR: f64 = 3600.0;
@@ -25,18 +25,18 @@ const HOUR: f64 = 3600.0;
 pub(super) struct Hours {
     sums: Sums,
     spread: Spread,
-    /// The last control run with the runs that no later one can take.
+    /// The last control run, with the runs that no later control run can take.
     block: Option<Block>,
-    /// Runs that a later control run may take.
+    /// Runs that a later control run may still take.
     waiting: Vec<Waiting>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Timed {
     pub(super) place: u64,
-    /// Microseconds since 1970.
+    /// The start, in microseconds since 1970.
     pub(super) started: i64,
-    /// A lower bound if it was cut short.
+    /// Elapsed, in seconds; a lower bound if the run was cut short.
     pub(super) seconds: f64,
     pub(super) nodes: f64,
 }
@@ -44,7 +44,7 @@ pub(super) struct Timed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     run: Timed,
-    /// Whether it could as well have been a control run.
+    /// True if the draw could have made it a control run.
     is_settled: bool,
 }
 
@@ -53,12 +53,12 @@ struct Block {
     control: Timed,
     settled: u64,
     settled_seconds: f64,
-    /// Of all chosen runs in the block.
+    /// The sum of nodes of all chosen runs in the block.
     nodes: f64,
 }
 
-/// Sums over blocks. `apart`: a control run's hours less its block's mean settled hours. `net`: the
-/// nodes of the block's chosen runs less the control run's.
+/// Sums over blocks. `apart` is a control run's hours less the mean hours of its block's settled
+/// runs. `net` is the number of nodes of the block's chosen runs less that of the control run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sums {
     blocks: u64,
@@ -71,14 +71,14 @@ struct Sums {
     net2_apart2: f64,
 }
 
-/// When the chosen runs were.
+/// The distribution of chosen runs in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Spread {
     runs: u64,
-    /// The first start, microseconds since 1970.
+    /// The first start, in microseconds since 1970.
     first: i64,
     last: i64,
-    /// Nodes of its runs by day, for the latest days.
+    /// The nodes of runs by day, for the latest days.
     nodes: BTreeMap<i64, f64>,
 }
 
@@ -94,19 +94,19 @@ pub(super) struct Saved {
 }
 
 impl Hours {
-    /// The chosen runs.
+    /// The number of chosen runs.
     pub(super) fn runs(&self) -> u64 {
         self.spread.runs
     }
 
-    /// A run of what was chosen.
+    /// Adds a run of the chosen parametrization.
     pub(super) fn choose(&mut self, run: Timed, is_settled: bool) {
         self.spread.record(run.started, run.nodes);
         self.waiting.push(Waiting { run, is_settled });
         self.settle(|waiting| run.place - waiting.place >= REACH);
     }
 
-    /// A control run.
+    /// Adds a control run.
     pub(super) fn control(&mut self, control: Timed) {
         let before = self.block.as_ref().map(|block| block.control.place);
         self.settle(|waiting| {
@@ -130,7 +130,7 @@ impl Hours {
         }
     }
 
-    /// What was saved so far; none without a block.
+    /// The savings so far; none without a block.
     pub(super) fn saved(&self) -> Option<Saved> {
         let mut sums = self.sums;
         if let Some(mut open) = self.block.clone() {
@@ -150,7 +150,7 @@ impl Hours {
         })
     }
 
-    /// Gives those waiting runs to the last control run, if it is near.
+    /// Gives waiting runs for which `is_settled` holds to the last control run, if it is near.
     fn settle(&mut self, is_settled: impl Fn(&Timed) -> bool) {
         let (settled, waiting): (Vec<Waiting>, Vec<Waiting>) =
             self.waiting.drain(..).partition(|one| is_settled(&one.run));
@@ -198,7 +198,7 @@ impl Sums {
         let mean = self.nodes_apart / self.nodes;
         let squares = self.net2_apart2 - 2.0 * mean * self.net2_apart + mean * mean * self.net2;
         let freedom = (blocks > 1.0).then_some(blocks - 1.0)?;
-        // Student's t as a wider normal: few blocks hardly determine the variance.
+        // Student's t as a wider normal, because few blocks hardly determine the variance.
         let wider = quantile(freedom)? / Normal::standard().inverse_cdf(0.975);
         Some(squares.max(0.0) * blocks / freedom * wider * wider)
     }

@@ -1,27 +1,28 @@
 //! The evidence of the draws: does the elapsed of a run tell whether it was a control run?
 //!
-//! Run t of a settled epoch is a control run (c = 1) with the recorded probability p, else a tuned
-//! one (c = 0). y is its log elapsed. For an effect of eta standard deviations, with the centre m
-//! and the scale s of earlier runs,
+//! Run t of a settled epoch is a control run (c = 1) with the recorded probability p, otherwise a
+//! tuned one (c = 0). y is its log elapsed. For an effect of eta standard deviations, with the
+//! centre m and the scale s of earlier runs,
 //!
 //! ```text
 //! u = eta clip((y - m) / s - eta / 2, -2, 2)
 //! E+ = sum over eta of weight(eta) * product over runs of exp(c u) / (p exp(u) + 1 - p)
 //! ```
 //!
-//! Had the run taken as long under either label, the expectation of its factor over the draw would
-//! be 1, whatever y, m and s are. The service's own draw is the only randomness that this uses: it
-//! holds under any noise, drift or order of work. So E+ is a nonnegative martingale, and ever
-//! exceeds `1 / alpha` with probability at most `alpha` (Ville 1939), at any number of looks (Ramdas
-//! et al. 2023, "Game-theoretic statistics and safe anytime-valid inference"). E- uses `-eta`.
+//! If the run would have taken as long under either label, the expectation of its factor over the
+//! draw is 1, whatever y, m and s are. The service's own draw is the only randomness that this
+//! uses, so it holds under any noise, drift or order of work. E+ is therefore a nonnegative
+//! martingale, and ever exceeds `1 / alpha` with probability at most `alpha` (Ville 1939), at any
+//! number of looks (Ramdas et al. 2023, "Game-theoretic statistics and safe anytime-valid
+//! inference"). E- uses `-eta`.
 //!
-//! An effect d is tested by the same with `y - d` of control runs. E+ falls with d and E- rises, so
-//! what neither rejects is an interval.
+//! An effect d is tested in the same way with `y - d` for control runs. E+ falls with d and E-
+//! rises, so the effects that neither rejects form an interval.
 //!
-//! A run that its time limit ended is longer than all others where no effect is tested: it would have
-//! been cut short under either label. Under an effect d above zero a control run might have ended
-//! within the limit as a tuned one. So E+ takes its limit for its y there, a lower bound, which
-//! makes the factor smaller; likewise E- of a tuned run under an effect below zero.
+//! A run that its time limit ended is longer than all others if no effect is tested: it would have
+//! been cut short under either label. Under an effect d above zero, a control run might have ended
+//! within the limit as a tuned one. There E+ takes its limit for its y, a lower bound, which makes
+//! the factor smaller; E- does likewise for a tuned run under an effect below zero.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;
@@ -37,32 +38,35 @@ mod covariates;
 /// The number of effects that are tested in each direction.
 pub(in crate::settled) const TESTED: usize = 6;
 const ETAS: [f64; TESTED] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
-/// Any weights that are fixed before the first draw are valid. Most weight is on 6 to 20 % at 17 % noise.
+/// The weights of the tested effects. Any weights that are fixed before the first draw are valid.
+/// Most weight is on effects of 6 to 20 % at 17 % noise.
 const WEIGHTS: [f64; TESTED] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
-/// A proof before the search has ended begins only where the effect seems to be large.
+/// The weights during a proof before the search has ended, which begins only if the effect seems to
+/// be large.
 const WEIGHTS_OF_A_PROOF: [f64; TESTED] = [0.01, 0.02, 0.07, 0.25, 0.35, 0.30];
-/// E+ and E- for each effect.
+/// The number of tests: E+ and E- for each effect.
 const TESTS: usize = 2 * TESTED;
-/// Scores beyond are cut off, so that no outlier decides.
+/// Scores beyond this are cut off, so that no outlier decides.
 const CLIP: f64 = 2.0;
-/// The earlier runs that give the centre: slow drift and episodes are the same for them.
+/// The number of earlier runs that give the centre. They share slow drift and episodes with the
+/// run.
 const NEAR: usize = 30;
-/// The earlier runs that give the scale.
+/// The number of earlier runs that give the scale.
 const RECENT: usize = 100;
-/// So many runs of this standard deviation weigh in with the scale.
+/// The number of runs that the scale's prior is worth; their standard deviation follows.
 const PRIOR_RUNS: f64 = 6.0;
 const PRIOR_SCALE: f64 = 0.12;
 /// A normal distribution's standard deviation over its median absolute deviation.
 const PER_MAD: f64 = 1.4826;
-/// So many runs of this mean square weigh in with either label's.
+/// The number of runs that the prior of either label's mean square is worth.
 const PRIOR_SQUARES: f64 = 6.0;
 const PRIOR_SQUARE: f64 = 0.8;
 /// The price of unequal noise: twice its second-order effect on the logarithm of a factor.
 const UNEQUAL: f64 = 2.0;
 const UNIT: f64 = 1e-5;
 
-/// Effects as logarithms: every 0.01 to 0.1, 0.02 to 0.6, 0.05 to 1.5, 0.25 to 4, and the same below
-/// zero. A fixed grid bounds the state; in between the log evidence is interpolated.
+/// The tested effects as logarithms: every 0.01 to 0.1, 0.02 to 0.6, 0.05 to 1.5, 0.25 to 4, and
+/// the same below zero. A fixed grid bounds the state; in between the log evidence is interpolated.
 static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let steps = |from: u32, to: u32, step: f64| (from..=to).map(move |i| f64::from(i) * step);
     let above: Vec<f64> = steps(1, 10, 0.01)
@@ -74,10 +78,10 @@ static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     below.chain([0.0]).chain(above.iter().copied()).collect()
 });
 
-/// What the drawn runs of an epoch show. Its size does not grow with them.
+/// The state of an epoch's drawn runs. Its size does not grow with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::settled) struct Labels {
-    /// Whether they are of a proof before the search has ended.
+    /// True if the runs are of a proof before the search has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_proof: bool,
     /// The latest runs, drawn or not.
@@ -86,9 +90,9 @@ pub(in crate::settled) struct Labels {
     tuned: Squares,
     /// The sum of p (1 - p).
     information: f64,
-    /// By shift and test, in [`UNIT`]s: sums of log factors.
+    /// Sums of log factors, by shift and test, in [`UNIT`]s.
     factors: Vec<i64>,
-    /// By shift: sums of (c - p) score, and of p (1 - p) score^2.
+    /// Sums of (c - p) score, and of p (1 - p) score^2, by shift.
     scores: Vec<i64>,
     variances: Vec<i64>,
 }
@@ -96,13 +100,13 @@ pub(in crate::settled) struct Labels {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Seen {
     is_control: bool,
-    /// None if its time limit ended it: longer than all others.
+    /// Log elapsed; none if its time limit ended the run, which makes it longer than all others.
     log: Option<f64>,
     #[serde(default)]
     before: Before,
 }
 
-/// Squared scores of one label's drawn runs around its own centre.
+/// Sums of the squared scores of one label's drawn runs around their own centre.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Squares {
     runs: u64,
@@ -117,22 +121,24 @@ pub(in crate::settled) enum Direction {
     Slower,
 }
 
-/// The standard deviation of the latest runs' log elapsed.
+/// The standard deviation of the latest runs' log elapsed: as it is, and without what covariates
+/// explain.
 #[derive(Debug)]
 pub(super) struct Noise {
-    /// Less what was known before them explains.
+    /// The standard deviation without the part that is explained by what was known before the runs.
     scale: f64,
     whole: f64,
-    /// What does, in words.
+    /// The covariates that explain it, in words.
     told_by: Vec<&'static str>,
 }
 
-/// What earlier runs say of the next one's log elapsed.
+/// The expectation of the next run's log elapsed, from earlier runs.
 struct Expected {
     tuned: Vec<f64>,
     control: Vec<f64>,
     scale: f64,
-    /// The log of the default's elapsed over the recommended one's, towards 0 while few are known.
+    /// The log of the default's elapsed over the recommended parametrization's, shrunk towards 0
+    /// while few runs are known.
     effect: f64,
 }
 
@@ -156,7 +162,7 @@ impl Squares {
 }
 
 impl Labels {
-    /// Nothing of the draws, and how long runs take.
+    /// Labels without any draw, which keep how long runs take.
     pub(super) fn begin(&self, is_proof: bool) -> Self {
         Labels {
             is_proof,
@@ -165,17 +171,18 @@ impl Labels {
         }
     }
 
-    /// The drawn control runs.
+    /// The number of drawn control runs.
     pub(in crate::settled) fn controls(&self) -> u64 {
         self.control.runs
     }
 
-    /// The drawn tuned runs.
+    /// The number of drawn tuned runs.
     pub(in crate::settled) fn tuned(&self) -> u64 {
         self.tuned.runs
     }
 
-    /// A run that was not drawn: it only tells how long runs take. `log` is none if it was cut short.
+    /// Adds a run that was not drawn: it only tells how long runs take. `log` is none if it was cut
+    /// short.
     pub(super) fn observe(&mut self, is_control: bool, log: Option<f64>, before: Before) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -187,7 +194,7 @@ impl Labels {
         });
     }
 
-    /// A run that was drawn to be a control run with `chance`.
+    /// Adds a run that was drawn to be a control run with probability `chance`.
     pub(super) fn enter(
         &mut self,
         is_control: bool,
@@ -198,7 +205,7 @@ impl Labels {
         self.enter_within(is_control, log, f64::INFINITY, chance, before);
     }
 
-    /// Such a run that was cut short at a bound, the log of a time that it exceeds.
+    /// Adds such a run that was cut short at a bound, the log of a time that it exceeds.
     pub(super) fn enter_cut(&mut self, is_control: bool, bound: f64, chance: f64, before: Before) {
         self.enter_within(is_control, None, bound, chance, before);
     }
@@ -245,7 +252,7 @@ impl Labels {
         self.observe(is_control, log, before);
     }
 
-    /// The noise of the latest runs; none without any.
+    /// The noise of the latest runs; none if there are none.
     pub(super) fn noise(&self) -> Option<Noise> {
         let slopes = Slopes::of(&self.recent);
         let deviation = |slopes| Some(Scale::of(&self.recent_less(slopes))?.deviation);
@@ -256,7 +263,7 @@ impl Labels {
         })
     }
 
-    /// What earlier runs say of the next, less what the slopes explain; none without any.
+    /// The expectation of the next run, less what the slopes explain; none without earlier runs.
     fn expected(&self, slopes: &Slopes) -> Option<Expected> {
         Expected::of(&self.recent_less(slopes))
     }
@@ -265,7 +272,7 @@ impl Labels {
         self.recent.iter().map(|run| run.less(slopes)).collect()
     }
 
-    /// `bound` is less than `log` where the run was cut short.
+    /// Adds a run's factors and scores. `bound` is less than `log` if the run was cut short.
     fn add(&mut self, expected: &Expected, label: f64, (log, bound): (f64, f64), chance: f64) {
         let shifts = &*SHIFTS;
         self.factors.resize(shifts.len() * TESTS, 0);
@@ -280,9 +287,10 @@ impl Labels {
         }
         for (test, eta) in ETAS.iter().flat_map(|eta| [*eta, -eta]).enumerate() {
             let price = price * eta * eta;
-            // Where a score is cut off, or no control run changes sides, the next one is the same.
+            // Where a score is cut off, or no control run changes sides, the next shift gives the
+            // same result.
             let mut last = (f64::NAN, 0);
-            // The sign of effects under which a cut run might have ended under the other label.
+            // The sign of the effects under which a cut run might have ended under the other label.
             let sign = if label > 0.0 { 1.0 } else { -1.0 };
             for (place, shift) in shifts.iter().enumerate() {
                 let log = match sign * shift > 0.0 && sign * eta > 0.0 {
@@ -299,8 +307,8 @@ impl Labels {
         }
     }
 
-    /// The label that comes more seldom would be told by its unequal noise alone: by as much does
-    /// the logarithm of a factor grow, to second order, per squared eta.
+    /// The price of unequal noise. The rarer label could be told by its unequal noise alone: that
+    /// is how much the logarithm of a factor grows, to second order, per squared eta.
     fn price_of_unequal_noise(&self, chance: f64) -> f64 {
         let apart = self.control.mean() - self.tuned.mean();
         (UNEQUAL * chance * (1.0 - chance) * (0.5 - chance) * apart).max(0.0)
@@ -326,7 +334,7 @@ impl Labels {
             .map_or(0.0, |logs| mixed(logs, weights))
     }
 
-    /// The logarithms of the products of all runs' factors, by eta; none without any.
+    /// The logarithms of the products of all runs' factors, by eta; none without any run.
     pub(in crate::settled) fn log_factors(
         &self,
         place: usize,
@@ -337,30 +345,32 @@ impl Labels {
         Some(std::array::from_fn(of_eta))
     }
 
-    /// The lowest effect whose evidence that the true one is higher stays below a log bound; none if
-    /// none on the grid does, or all do.
+    /// The lowest effect for which the evidence that the true effect is higher stays below a log
+    /// bound; none if no effect on the grid has that, or all have.
     pub(super) fn low(&self, log_bound: f64) -> Option<f64> {
         crossing(log_bound, |place| {
             self.evidence_at(place, Direction::Faster)
         })
     }
 
-    /// The highest, likewise.
+    /// The highest effect for which the evidence that the true effect is lower stays below a log
+    /// bound.
     pub(super) fn high(&self, log_bound: f64) -> Option<f64> {
         crossing(-log_bound, |place| {
             -self.evidence_at(place, Direction::Slower)
         })
     }
 
-    /// The effect whose scores sum to zero; none if there is none on the grid.
+    /// The effect whose scores sum to zero; none if it is not on the grid.
     pub(in crate::settled) fn estimate(&self) -> Option<f64> {
         let score = |place: usize| self.scores.get(place).map_or(0.0, |sum| *sum as f64);
-        // Between two runs the sum may be zero over a stretch.
+        // The sum may be zero over a stretch between two runs.
         let (first, last) = (crossing(0.5, score)?, crossing(-0.5, score)?);
         Some(f64::midpoint(first, last))
     }
 
-    /// Half the distance of the effects whose scores sum to one standard deviation, either way.
+    /// The standard error: half the distance of the effects whose scores sum to one standard
+    /// deviation, either way.
     pub(super) fn standard_error(&self) -> Option<f64> {
         let estimate = self.estimate()?;
         let place = SHIFTS.partition_point(|shift| *shift < estimate);
@@ -377,7 +387,8 @@ impl Labels {
         (self.information > 0.0).then(|| wanted / self.information.sqrt() * noise.scale)
     }
 
-    /// The number of runs, as often control runs as so far, that reach the bound for the effect.
+    /// The number of runs that reach the bound for the effect, if control runs are as frequent as
+    /// so far.
     pub(super) fn runs_needed(
         &self,
         noise: &Noise,
@@ -393,8 +404,8 @@ impl Labels {
 }
 
 impl Noise {
-    /// How much of it what was known before the runs explains, in one sentence; none if nothing
-    /// does.
+    /// One sentence on how much of the noise is explained by what was known before the runs; none
+    /// if nothing is.
     pub(super) fn explained(&self) -> Option<String> {
         let share = 1.0 - (self.scale / self.whole).powi(2);
         (!self.told_by.is_empty() && share > 0.0).then(|| {
@@ -424,13 +435,13 @@ impl Expected {
         })
     }
 
-    /// The median of tuned runs and of control runs less `shift`.
+    /// The median of tuned runs and of control runs less `shift`, together.
     fn centre(&self, shift: f64) -> f64 {
         let tuned = |place: usize| self.tuned.get(place).copied();
         let control = |place: usize| self.control.get(place).map(|log| log - shift);
         let runs = self.tuned.len() + self.control.len();
         let half = runs.div_ceil(2);
-        // The tuned runs among the lower half, between these.
+        // The number of tuned runs in the lower half lies between these bounds.
         let mut few = half.saturating_sub(self.control.len());
         let mut many = half.min(self.tuned.len());
         while few < many {
@@ -482,7 +493,7 @@ impl Scale {
         for one in &mut left {
             *one = distance(*one, centre).abs();
         }
-        // Beyond a factor of e most runs were cut short.
+        // With a deviation beyond a factor of e, most runs were cut short.
         let deviation = (middle(&mut left)? * PER_MAD).min(1.0);
         let runs = left.len() as f64;
         let square = runs * deviation * deviation + PRIOR_RUNS * PRIOR_SCALE * PRIOR_SCALE;
@@ -498,7 +509,7 @@ fn logs(runs: impl Iterator<Item = Seen>, is_control: bool) -> Vec<f64> {
     own.map(Seen::log).collect()
 }
 
-/// The median; none of nothing. The numbers change places.
+/// The median; none without numbers. The numbers change places.
 fn middle(numbers: &mut [f64]) -> Option<f64> {
     let half = numbers.len() / 2;
     let is_even = numbers.len().is_multiple_of(2);
@@ -513,7 +524,7 @@ fn middle(numbers: &mut [f64]) -> Option<f64> {
     })
 }
 
-/// `one - other`, where two infinite ones are equal.
+/// `one - other`, where two infinite numbers are equal.
 fn distance(one: f64, other: f64) -> f64 {
     if one.is_infinite() && other.is_infinite() {
         0.0
@@ -522,7 +533,7 @@ fn distance(one: f64, other: f64) -> f64 {
     }
 }
 
-/// The score of a log elapsed, less `shift` if of a control run, for an effect of `eta` deviations.
+/// The score of a log elapsed, less `shift` for a control run, for an effect of `eta` deviations.
 fn score(moved: f64, expected: &Expected, shift: f64, eta: f64) -> f64 {
     let centre = expected.centre(shift + eta * expected.scale);
     (distance(moved, centre) / expected.scale - eta / 2.0).clamp(-CLIP, CLIP)
@@ -533,13 +544,14 @@ fn log_factor(label: f64, u: f64, chance: f64) -> f64 {
     label * u - (chance * u.exponential() + 1.0 - chance).logarithm()
 }
 
-/// The standard deviations of an effect in its estimate's error that reach a log bound with the
-/// power of a standard normal `quantile`: x^2 / 2 - quantile x = bound.
+/// The distance of an effect from zero, in standard errors of its estimate, with which a log bound
+/// is reached with the power of a standard normal `quantile`: x^2 / 2 - quantile x = bound.
 fn deviations(log_bound: f64, quantile: f64) -> f64 {
     quantile + (quantile * quantile + 2.0 * log_bound).sqrt()
 }
 
-/// Where a falling function of the shifts' places crosses a level; none if it does not.
+/// The effect at which a falling function of the shifts' places crosses a level; none if it does
+/// not.
 pub(in crate::settled) fn crossing(level: f64, of: impl Fn(usize) -> f64) -> Option<f64> {
     let shifts = &*SHIFTS;
     let (mut low, mut high) = (0, shifts.len());
@@ -575,7 +587,7 @@ pub(in crate::settled) fn log_sum_exp(exponents: impl Iterator<Item = f64> + Clo
         .logarithm()
 }
 
-/// Rounded down: nothing is gained by rounding.
+/// Rounds down, so that rounding never adds evidence.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a factor's logarithm is below 10"

@@ -10,12 +10,12 @@ const SECOND: i64 = 1_000_000;
 
 mod rules;
 
-/// A settled life of which every `every`th run is a control run.
+/// A settled life in which every `every`th run is a control run.
 struct Life {
     runs: u32,
     every: u32,
     noise: f64,
-    /// Log of the default's elapsed over the tuned runs'.
+    /// The log of the default's elapsed over the tuned runs'.
     log_ratio: f64,
 }
 
@@ -77,11 +77,12 @@ fn without_an_effect_hardly_any_study_ever_claims_one() {
         });
         claimed += u32::from(ever);
     }
-    // 5 % are promised: with 200 studies 16 would be one in 20 of such samples.
+    // The bound is 5 %: with 200 studies, 16 would occur in one of 20 samples.
     assert!(claimed <= 10, "{claimed} of 200");
 }
 
-/// The run of a proof, after four of the default, with which something is claimed; none within 80.
+/// The number of the proof's run, after four of the default, with which something is claimed; none
+/// within 80 runs.
 fn first_claim_of_a_proof(log_ratio: f64, noise: f64, rng: &mut ChaCha8Rng) -> Option<u32> {
     let mut evidence = Evidence::default();
     (1..=84).find_map(|ordinal| {
@@ -118,13 +119,13 @@ fn a_large_gain_is_claimed_by_a_dozen_runs_of_a_proof() {
 fn without_an_effect_hardly_any_proof_claims_one() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     let proofs = (0..600).filter_map(|_| first_claim_of_a_proof(0.0, 0.17, &mut rng));
-    // Half of the 5 % that a study has is promised: 24 of 600 would be one in 20 of such samples.
+    // A proof may use half of a study's 5 %: with 600 studies, 24 would occur in one of 20 samples.
     let claimed = proofs.count();
     assert!(claimed <= 15, "{claimed} of 600");
 }
 
-/// A proof in the search in which tuned runs take this share less, and a settled phase in which they
-/// take that.
+/// A proof during the search in which tuned runs take `proof` less time, as a share, followed by a
+/// settled phase in which they take `settled` less.
 fn proof_and_settled([proof, settled]: [f64; 2]) -> Evidence {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let mut evidence = Evidence::default();
@@ -212,6 +213,6 @@ fn node_hours_are_of_runs_near_a_control_run() {
     }
     let effect = evidence.effect(1).unwrap();
     assert_eq!((effect.blocks, effect.tuned_runs), (1, 199));
-    // Those of the forty runs before and the forty after.
+    // The forty runs before the control run and the forty after it.
     assert!((effect.default_hours - 80.0 / 3600.0).abs() < 1e-9);
 }

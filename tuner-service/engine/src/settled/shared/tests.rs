@@ -12,8 +12,9 @@ fn run(ordinal: i64, is_control: bool, log: f64) -> JudgedRun<'static> {
     drawn(ordinal, Phase::Settled, 0.5, is_control, log)
 }
 
-/// Runs of five users in turn, whose default takes longer by `log_ratio`; `lie` is added to the last
-/// one's control runs. Returns what is known by user, and as if all runs were one user's.
+/// Runs of five users in turn, whose default takes longer by `log_ratio`; `lie` is added to the
+/// last user's control runs. Returns the shared evidence, and the evidence as if all runs were one
+/// user's.
 fn lived(runs: i64, log_ratio: f64, lie: f64, seed: u64) -> (SharedEvidence, Evidence) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut shared, mut pooled) = (SharedEvidence::new(1), Evidence::default());
@@ -30,8 +31,8 @@ fn lived(runs: i64, log_ratio: f64, lie: f64, seed: u64) -> (SharedEvidence, Evi
 }
 
 proptest! {
-    /// The theorem's step: at each effect that is tested the evidence is at most the product of the
-    /// others' martingales, whoever is left out.
+    /// The theorem's step: at each tested effect the evidence is at most the product of the other
+    /// users' martingales, whichever user is left out.
     ///
     /// Attack (service): One user of a share makes up times, so that a gain is claimed for all.
     /// Outcome: The evidence is never more than that of all others without this user.
@@ -69,7 +70,7 @@ fn a_liar_makes_no_claim_where_all_runs_together_would() {
         deceived += u32::from(pooled.gain(1).verdict == GainVerdict::Faster);
         let gain = shared.gain();
         assert_eq!(gain.verdict, GainVerdict::NotYet, "{seed}: {gain:?}");
-        // Their own runs have what they made.
+        // The liar's own gain has the lie in it.
         let own = shared.of(LIAR).unwrap().gain(1);
         assert_eq!(own.verdict, GainVerdict::Faster);
     }
@@ -94,7 +95,7 @@ fn a_liar_delays_a_claim_and_does_not_prevent_it() {
         gain.reason
             .ends_with("By 5 users; it holds without any one of them.")
     );
-    // The estimate is the others'.
+    // The estimate is that of the other users.
     assert!((gain.share.unwrap() - 0.18).abs() < 0.04, "{gain:?}");
     assert!(gain.low.unwrap() > 0.0 && gain.low < gain.share && gain.share < gain.high);
 }
@@ -141,7 +142,7 @@ fn control_runs_come_often_while_the_typical_user_gains_and_nothing_is_claimed()
     assert_eq!(nothing.outlook_together(), Outlook::Promising);
 }
 
-/// The same users' evidence, each of whom began anew after what `earlier` has.
+/// The evidence of the same users if each began a new epoch after the evidence in `earlier`.
 fn anew_after(shared: &SharedEvidence, earlier: &SharedEvidence) -> SharedEvidence {
     (0..5).fold(SharedEvidence::new(1), |all, member| {
         let epochs = [earlier, shared].map(|one| one.of(member).unwrap().clone());

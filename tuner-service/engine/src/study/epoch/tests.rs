@@ -1,4 +1,4 @@
-//! Whole epochs, in every phase.
+//! Tests of whole epochs, in every phase.
 
 mod any_history;
 mod cleaned;

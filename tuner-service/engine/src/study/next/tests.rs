@@ -13,20 +13,20 @@ use crate::study::settings::Settings;
 use crate::study::steering::{KnownLimit, ToldBy};
 use crate::testing::{Outcome, finish, grid, normal, published, started};
 
-/// A study of an application with a fast place somewhere, noise, failures and limits, and whatever
-/// orders people give. Several runs are in flight at once.
+/// A study of an application with a fast region somewhere, noise, failures and limits, and with
+/// orders that people give. Several runs are in flight at once.
 struct Life {
     space: Space,
     settings: Settings,
     world: ChaCha8Rng,
     history: History,
     pending: Vec<Pending>,
-    /// How much faster or slower each level of the first two parameters is.
+    /// How much faster or slower each level of the first two parameters makes a run.
     slopes: [f64; 2],
-    /// Every second run is of another work.
+    /// True if every second run is of different work.
     works: bool,
     fails: f64,
-    /// So many runs are in flight at the most after a start.
+    /// The most runs that are in flight after a start.
     at_once: usize,
     seed: u64,
 }
@@ -229,8 +229,8 @@ fn different_work_stops_only_a_search() {
     );
 }
 
-/// For a reader nothing is fitted, so what the search makes of runs in flight may turn out otherwise;
-/// then these are named. What is said without naming them is what the next start gets.
+/// A reader fits nothing, so the search may decide otherwise because of runs in flight; these are
+/// then named as unknown. If they are not named, the next start gets what the reader was told.
 #[test]
 fn what_is_said_of_the_next_run_is_what_it_gets() {
     let (mut starts, mut open) = (0, 0);

@@ -1,13 +1,14 @@
-//! Which accelerator can matter instead of one that cannot.
+//! The choice of an accelerator that can matter instead of the site's default one, which cannot.
 
 use io_autotune_model::{Candidate, Choice, Chosen, Measure, UsedIf};
 
 use crate::study::stopping::settings::Stop;
 use io_autotune_search::math::Portable;
 
-/// The first candidate that can matter, by what runs of the default did. Each run must have been
-/// measured. What storage is asked for counts as in [`LittleIo`](super::settings::LittleIo), at its
-/// slowest; where that rule is off, as by default.
+/// The first candidate that can matter, judged by the measures of runs of the default, all of which
+/// must have been measured. Bytes that storage is asked for count as in
+/// [`LittleIo`](super::settings::LittleIo), at its slowest, with the share that it has by default
+/// if that rule is off.
 pub fn chosen(choice: &Choice, stop: &Stop) -> Chosen {
     let mut considered = Vec::new();
     let mut instead = None;
@@ -29,7 +30,7 @@ pub fn chosen(choice: &Choice, stop: &Stop) -> Chosen {
     }
 }
 
-/// What of a run an accelerator can matter to, or why it cannot.
+/// Describes why an accelerator can matter to a job (`Ok`), or why it cannot (`Err`).
 fn look(choice: &Choice, candidate: &Candidate, stop: &Stop) -> Result<String, String> {
     let Some(used_if) = candidate.used_if else {
         return Err("no measure shows whether jobs use it".to_owned());
@@ -38,7 +39,7 @@ fn look(choice: &Choice, candidate: &Candidate, stop: &Stop) -> Result<String, S
     if choice.runs == 0 || measured.is_none_or(|steps| steps.count < choice.runs) {
         return Err("not every run was measured".to_owned());
     }
-    // Of a typical run. A run in which it was zero makes it no larger.
+    // The number of a typical run. Runs in which it was zero do not make it larger.
     let of = |measure: Measure| {
         let known = choice.measures.get(measure.as_str());
         known
@@ -55,7 +56,7 @@ fn look(choice: &Choice, candidate: &Candidate, stop: &Stop) -> Result<String, S
         of(Measure::StorageWritten),
         of(Measure::StorageRead) + of(Measure::StorageWritten),
     );
-    // Of network file systems the storage's numbers may be zero.
+    // For network file systems the storage's numbers may be zero.
     let asked = moved.max(of(Measure::AskedRead) + of(Measure::AskedWritten));
     let (bytes, does, mounted) = match used_if {
         UsedIf::Writes => (written, "writes", None),
@@ -108,7 +109,8 @@ mod tests {
         }
     }
 
-    /// Four runs of 10 s with these measures each, in which nothing read ROMIO's settings.
+    /// The choice after four runs of 10 s with these measures, in which nothing read ROMIO's
+    /// settings.
     fn choice(measures: &[(Measure, f64)], candidates: Vec<Candidate>) -> Choice {
         let mut known: BTreeMap<String, Moments> = BTreeMap::new();
         for _ in 0..4 {

@@ -21,10 +21,10 @@ pub struct Stop {
     /// The surrogate expects no further improvement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_left: Option<NothingLeft>,
-    /// I/O is no part of the runs that is worth tuning.
+    /// I/O takes too small a part of the runs to be worth tuning.
     pub little_io: LittleIo,
-    /// So many runs in which nobody read the files that carry parametrizations, and none in which
-    /// somebody did; 0: never.
+    /// The number of runs after which the search ends if in none of them anything read the files
+    /// that carry parametrizations; 0: never.
     pub unread_runs: u32,
 }
 
@@ -41,55 +41,57 @@ impl Default for Stop {
     }
 }
 
-/// The parametrizations of the latest runs lowered the lowest mean by less than a share of it.
+/// Stops if the parametrizations of the latest runs lowered the lowest mean by less than a share of
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Improvement {
     /// The number of latest runs.
     pub runs: u32,
-    /// Above 0 and at most 1.
+    /// The share, above 0 and at most 1.
     pub share: f64,
 }
 
-/// The latest runs had too few distinct parametrizations.
+/// Stops if the latest runs had too few distinct parametrizations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distinct {
     /// The number of latest runs.
     pub runs: u32,
-    /// Fewer distinct parametrizations end the search.
+    /// The least number of distinct parametrizations; fewer end the search.
     pub least: u32,
 }
 
-/// The latest runs moved by less than a mean distance from each to the next.
+/// Stops if the latest runs moved by less than a mean distance from each to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distance {
     /// The number of latest runs, at least 2.
     pub runs: u32,
-    /// Above 0 and at most 1, as the distance of two parametrizations.
+    /// The least mean distance of two parametrizations, above 0 and at most 1.
     pub least: f64,
 }
 
-/// The largest expected improvement on the best known is less than a share of it.
+/// Stops if the largest expected improvement on the best known is less than a share of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NothingLeft {
-    /// Above 0 and at most 1.
+    /// The share, above 0 and at most 1.
     pub share: f64,
 }
 
-/// The default's runs cannot have spent a share of their elapsed on I/O, even if each call and each
-/// wait had taken so long, and all bytes one after the other had moved so slowly. It ends the search
-/// before the first other parametrization. Only measured runs tell.
+/// Stops if the default's runs cannot have spent a given share of their elapsed on I/O, even if
+/// each call and each wait had taken `call_ms`, and all bytes, one after the other, had moved at
+/// `mb_per_second`. It ends the search before the first other parametrization. Only measured runs
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LittleIo {
-    /// At most 1; 0: never.
+    /// The share, at most 1; 0: never.
     pub share: f64,
-    /// Milliseconds.
+    /// The time of a call or a wait, in milliseconds.
     pub call_ms: f64,
-    /// Millions of bytes a second.
+    /// The speed of storage, in millions of bytes a second.
     pub mb_per_second: f64,
 }
 

@@ -43,7 +43,7 @@ fn points(space: &Space, count: usize, rng: &mut ChaCha8Rng) -> Vec<Point> {
     points
 }
 
-/// The root of the mean square by which a prediction is off, apart from the same for all.
+/// The root mean square error of predictions, apart from an error that is the same for all points.
 fn error(space: &Space, predictions: &[Prediction]) -> f64 {
     let points = space.points(1000).unwrap();
     let off: Vec<f64> = points
@@ -95,8 +95,8 @@ fn one_task_is_the_process_alone() {
         }
     };
     same(alone.predict_all(&every), joint.predict_all(&every));
-    // The runs in flight are of a point that ran and of one that did not. The single process estimates
-    // its variance anew with what it believes, this one keeps it.
+    // One run in flight is at a point that ran, the other at a point that did not. The single
+    // process estimates its variance anew with the believed results; this one keeps its variance.
     let free = every
         .iter()
         .find(|point| known.iter().all(|k| k.point != **point));
@@ -199,7 +199,7 @@ fn predictions_are_those_of_the_whole_system() {
     }
 }
 
-/// Gauss with row exchange.
+/// Gaussian elimination with row exchange.
 fn eliminate(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = right.len();
     for column in 0..size {
@@ -240,7 +240,7 @@ fn alabed2021_other_tasks_provide_more_data_per_iteration() {
             task(seen.collect(), Cluster::ALL)
         };
         let elapsed = of(&truth, 0.25);
-        // The slower, the lower: a measure may run against elapsed.
+        // The bandwidth falls as elapsed rises: a measure may correlate negatively.
         let bandwidth = of(&|p| 2.0 - truth(p) + 0.1 * f64::from(p.0[2] % 2), 0.02);
         let unrelated = of(&|_| 0.0, 0.3);
         let errors = |tasks: &[Task]| {
@@ -303,7 +303,7 @@ fn nothing_and_nonsense_have_no_process_and_a_measure_of_nonsense_is_left_out() 
     }
 }
 
-/// Any hyperparameters, by as many steps of the search.
+/// Random hyperparameters, reached by steps of the search.
 fn any_hyperparameters(space: &Space, rng: &mut ChaCha8Rng) -> Hyperparameters {
     let mut hyperparameters = Hyperparameters::start(space);
     for coordinate in hyperparameters.coordinates() {
@@ -314,8 +314,8 @@ fn any_hyperparameters(space: &Space, rng: &mut ChaCha8Rng) -> Hyperparameters {
 }
 
 proptest! {
-    /// Whatever the correlations, clusters and kernels: without any noise but what rounding asks for, the
-    /// covariance has a Cholesky factor.
+    /// For any correlations, clusters and kernels, the covariance has a Cholesky factor even
+    /// without noise, apart from the jitter that rounding needs.
     #[test]
     fn the_covariance_is_positive_definite(
         seed: u64,

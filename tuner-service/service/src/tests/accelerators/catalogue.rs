@@ -183,7 +183,7 @@ fn shipped() -> Vec<Shipped> {
     ]
 }
 
-/// What of a delivery changes anything in a job.
+/// The parts of a delivery that change anything in a job.
 fn carried(delivery: &Value) -> Value {
     let ways = [
         "environment",
@@ -270,7 +270,7 @@ async fn a_wrong_file_harms_no_job_and_the_doctor_tells_its_line_and_column() {
     assert_eq!(shown["space"][0]["values"], json!([1, 2, 4]));
     let job = service.job(ALICE, "app=ocean,accelerator=small");
     assert_eq!(job.runs(&service, 2.0).await["state"], "counted");
-    // Corrected, it is followed again.
+    // Once corrected, it is in force again.
     catalogue.put("small", &sized("small", "[1, 2]"));
     service.look_at_files().await;
     assert_eq!(service.check("accelerators").await["state"], "ok");
@@ -278,7 +278,8 @@ async fn a_wrong_file_harms_no_job_and_the_doctor_tells_its_line_and_column() {
     assert_eq!(shown["space"][0]["values"], json!([1, 2]));
 }
 
-/// A service with `small`, and a study of it whose runs of 1 and of 4 counted; 4 is pinned no longer.
+/// A service with `small`, and a study of it whose runs of 1 and of 4 counted; the pin of 4 has
+/// ended.
 async fn with_small(catalogue: &SiteCatalogue) -> TestService {
     catalogue.put("small", &sized("small", "[1, 2, 4]"));
     let service = catalogue.service().await;

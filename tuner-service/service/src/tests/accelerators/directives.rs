@@ -5,7 +5,7 @@ use super::*;
 const BUFFER: &str = "app=ocean,accelerator=smart-burst-buffer";
 
 impl TestService {
-    /// What the burst buffer's account says of a run.
+    /// The burst buffer's account reports a run's directives as completed.
     async fn completed(&self, job: &TestJob, run_id: i64, kept: &[&str]) -> Answer {
         self.completed_by(BURST_BUFFER, job, run_id, kept).await
     }

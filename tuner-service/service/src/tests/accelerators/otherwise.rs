@@ -1,4 +1,4 @@
-//! What a job that names no accelerator gets where the default one cannot matter to it.
+//! Tests of the accelerator of a job that names none where the default one cannot matter to it.
 
 use io_autotune_model::Measure;
 

@@ -278,7 +278,7 @@ async fn two_that_come_to_set_one_variable_are_refused_together_and_each_goes_on
         let job = service.job(ALICE, &format!("app=alone,accelerator={alone}"));
         assert_eq!(job.runs(&service, 2.0).await["state"], "counted");
     }
-    // Told to whoever asks for both, and to nobody else.
+    // It is shown to those who ask for both, and to nobody else.
     assert_eq!(service.check("accelerators").await["state"], "ok");
     catalogue.put("second", &sized("second", "[1, 2, 4]"));
     service.look_at_files().await;

@@ -1,4 +1,4 @@
-//! What doctor says of the site: its Slurm, its catalogue, its rules.
+//! Tests of doctor's checks of the site: its Slurm, its catalogue, its rules.
 
 use std::path::Path;
 
@@ -127,7 +127,7 @@ async fn a_slurm_whose_configuration_cannot_be_asked_for_is_told() {
 
 const ACCOUNTS: &str = "accounts and coordinators";
 
-/// Who is in which account, and who coordinates which, as sacctmgr prints it.
+/// Lets sacctmgr print the users and the coordinators of the accounts.
 fn associate(service: &TestService, members: &str, coordinators: &str) {
     service.slurm().say("sacctmgr-cluster=alpha", members);
     service

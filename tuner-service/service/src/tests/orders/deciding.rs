@@ -1,4 +1,4 @@
-//! Which of several that are in force decides what the next run gets.
+//! Tests of precedence among several orders in force.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is answered to who orders, and dry runs.
+//! Tests of the answers to orders, and of dry runs.
 
 use io_autotune_engine::Role;
 
@@ -129,7 +129,7 @@ async fn an_admins_order_holds_for_a_study_that_begins_later() {
     let told = service.user(ALICE).get(&path).await.ok();
     assert_eq!(told[0]["run"]["differs"], json!({ "cb_nodes": 2 }));
     assert_eq!(told[0]["run"]["state"], "counted");
-    // The owner is told who decided, and that it is not theirs to end.
+    // The owner sees who decided, and that the owner may not end it.
     let decided = &told[0]["decided_by"];
     assert_eq!(decided["order_id"], given["order_id"]);
     assert_eq!(decided["scope"], of(APP));

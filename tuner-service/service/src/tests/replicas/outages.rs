@@ -1,4 +1,4 @@
-//! A database that is away for a moment, or has become a read-only replica's at a fail-over.
+//! A database that is away for a moment, or read-only after a fail-over.
 
 use io_autotune_protocol::StartAnswer;
 use io_autotune_test_database::Database;
@@ -7,8 +7,8 @@ use tokio::runtime::Builder;
 
 use super::*;
 
-/// Makes all sessions but the one that does so read-only, or no longer, as a fail-over does before the
-/// replica is promoted (SQLSTATE 25006), and ends those that are there.
+/// Makes all sessions but its own read-only, or no longer, as a fail-over does before the replica
+/// is promoted (SQLSTATE 25006), and ends those that are open.
 async fn set_read_only(database: &Database, to: &str) {
     let statements = format!(
         "begin read write;
@@ -22,7 +22,8 @@ async fn set_read_only(database: &Database, to: &str) {
     database.execute(&statements).await;
 }
 
-/// A service whose database is read-only, and which has found the sessions of now at the nodes' door.
+/// Makes a service's database read-only, and lets the nodes' door find that its open sessions have
+/// ended.
 async fn fails_over(service: &TestService) {
     set_read_only(&service.database, "on").await;
     while service.store.now().await.is_err() {}
@@ -30,7 +31,7 @@ async fn fails_over(service: &TestService) {
 
 const RETRIED: &str = "the database is asked again";
 
-/// Lets the database be written to when the service is about to ask it for the second time.
+/// Makes the database writable again just before the service asks it for the second time.
 fn ends_before_the_second_attempt(log: &Log, service: &TestService) {
     let database = service.database.clone();
     log.at(RETRIED, move || {
@@ -45,7 +46,7 @@ fn ends_before_the_second_attempt(log: &Log, service: &TestService) {
     });
 }
 
-/// Whether the service has asked the database again.
+/// Returns true if the service has asked the database again.
 fn has_retried(log: &Log) -> bool {
     log.read().iter().any(|line| line["message"] == RETRIED)
 }
@@ -87,7 +88,8 @@ async fn a_report_outlasts_a_fail_over_and_is_stored_once() {
     );
 }
 
-/// So a node runs its job with the default and keeps the report, and a person is told to ask later.
+/// A node then runs its job with the default and keeps the report, and a person gets an error that
+/// asks to try later.
 #[tokio::test]
 async fn a_database_that_stays_read_only_is_an_outage_and_what_is_read_is_told() {
     let service = TestService::new().await;
@@ -113,7 +115,7 @@ async fn a_database_that_stays_read_only_is_an_outage_and_what_is_read_is_told()
     set_read_only(&service.database, "off").await;
     while service.store.now().await.is_err() {}
     service.user(ALICE).get("/v1/runs").await;
-    // Nothing was done by halves: the same is done now.
+    // Nothing was done in part: the same request succeeds now.
     service.user(ALICE).post(&reset, &why).await.ok();
     let told = job.finish(&service, &report).await;
     assert_eq!((told.run_id, told.duplicate), (started.run_id, false));

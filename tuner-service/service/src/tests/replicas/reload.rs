@@ -8,12 +8,12 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-/// Whether a user may see the service's own checks.
+/// Returns true if a user may see the service's own checks.
 async fn may_examine(service: &TestService, uid: u32) -> bool {
     service.user(uid).get("/v1/doctor").await.status == 200
 }
 
-/// What a reload said: the keys that have changed, and those that wait for a restart.
+/// The keys that a reload has logged as changed, and those as waiting for a restart.
 fn said(log: &Log) -> [String; 2] {
     let lines = log.read();
     ["changed", "waiting"].map(|key| {
@@ -22,7 +22,8 @@ fn said(log: &Log) -> [String; 2] {
     })
 }
 
-/// Whether Prometheus reads that the last reload was refused. A text lasts a second.
+/// Returns true if the metrics report that the last reload was refused. A text of the metrics is
+/// kept for a second.
 async fn is_refused(service: &TestService) -> bool {
     service.advance(Duration::from_secs(2)).await;
     let text = service.metrics().await;
@@ -31,7 +32,7 @@ async fn is_refused(service: &TestService) -> bool {
     line.unwrap() == "1"
 }
 
-/// Writes the service's file anew, this in the place of that.
+/// Writes the service's file anew, with `new` in the place of `old`.
 async fn write(service: &TestService, old: &str, new: &str) {
     let path = service.files.path("service.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -57,7 +58,7 @@ async fn a_reload_changes_what_it_can_and_names_what_waits() {
     assert_eq!(said(&log), ["access.admin_uids", ""]);
     assert!(may_examine(&service, ALICE).await);
     assert!(!may_examine(&service, BOB).await);
-    // A listener and a database wait, what else has changed does not.
+    // Changes of a listener and of the database wait; the other changes do not.
     let more =
         "[listen]\nhost_connections = 63\n[database]\nconnections = 15\n[users]\nstudies = 5\n";
     log.read();
@@ -72,7 +73,8 @@ async fn a_reload_changes_what_it_can_and_names_what_waits() {
     assert!(!may_examine(&service, ALICE).await);
 }
 
-/// What is wrong changes nothing, and is named with what is meant; the metric tells until it is mended.
+/// A wrong file changes nothing; the log names the mistake and a likely correction, and the metric
+/// stays until it is corrected.
 #[tokio::test]
 async fn a_file_that_is_wrong_changes_nothing() {
     let service = TestService::new().await;
@@ -126,7 +128,7 @@ async fn a_file_that_is_wrong_changes_nothing() {
         assert!(!is_refused(&service).await);
         assert!(may_examine(&service, ALICE).await);
     }
-    // One that is not there, as while an editor writes it.
+    // A file that is missing, as while an editor writes it.
     let path = service.files.path("service.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -143,7 +145,8 @@ async fn a_file_that_is_wrong_changes_nothing() {
     std::fs::write(&path, text).unwrap();
 }
 
-/// For each key of service.toml, whether a reload puts it in force.
+/// Checks for each key of service.toml that a reload puts it in force, or that it waits for a
+/// restart.
 #[tokio::test]
 async fn each_key_changes_at_once_or_waits_for_a_restart() {
     let service = TestService::new().await;
@@ -202,7 +205,7 @@ async fn each_key_changes_at_once_or_waits_for_a_restart() {
             .reload(&format!("[{section}]\n{name} = {value}\n"))
             .await;
         assert_eq!(said(&log), ["", key]);
-        // It goes on as before.
+        // The service goes on as before.
         service.job(ALICE, "app=ocean").start(&service).await;
     }
     for (key, value) in [("audience", "\"tests\""), ("auth", "\"slurm\"")] {
@@ -213,7 +216,7 @@ async fn each_key_changes_at_once_or_waits_for_a_restart() {
     }
 }
 
-/// A password may be changed in the file and is told nowhere.
+/// A password may be changed in the file and is shown nowhere.
 #[tokio::test]
 async fn a_database_of_another_password_waits_and_is_named_without_it() {
     let service = TestService::new().await;
@@ -337,7 +340,7 @@ async fn another_directory_of_the_catalogue_is_in_force_at_once() {
         .refused(422, "unknown_accelerator");
 }
 
-/// A request that came before a reload is answered by what was in force then.
+/// A request that came before a reload is answered with the configuration of its arrival.
 #[tokio::test]
 async fn requests_in_flight_keep_the_configuration_that_they_came_to() {
     let service = TestService::new().await;
@@ -365,7 +368,7 @@ async fn polled_once<T>(mut future: std::pin::Pin<&mut impl Future<Output = T>>)
 #[tokio::test]
 async fn no_start_is_missed_while_the_configuration_is_reloaded() {
     const RELOADS: usize = 50;
-    // So many at a time, so many one after another.
+    // The number of starts at a time, and how many times.
     const STARTS: [usize; 2] = [9, 20];
     let service = Arc::new(TestService::new().await);
     let mut starting = JoinSet::new();

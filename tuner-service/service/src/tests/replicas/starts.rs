@@ -1,4 +1,5 @@
-//! A start is decided once, whoever is asked, however often, and whoever dies meanwhile.
+//! A start is decided once, whichever replica is asked, however often, and even if a client or a
+//! service dies in between.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -25,7 +26,7 @@ fn explores(answer: &StartAnswer) -> bool {
     matches!(answer.role, Role::Design | Role::Search)
 }
 
-/// What jobs are answered that all ask at once, each of these services in turn.
+/// The answers to jobs that all ask at once, each of these services in turn.
 async fn storm(services: &[Arc<TestService>], jobs: &[TestJob]) -> BTreeMap<u32, StartAnswer> {
     let mut asking = JoinSet::new();
     for (job, service) in jobs.iter().zip(services.iter().cycle()) {
@@ -68,13 +69,13 @@ async fn stormed(services: &[Arc<TestService>]) {
         100_100,
         "a job has no run, or two"
     );
-    // What was answered is what is kept.
+    // The answers are the stored ones.
     for answer in answers.values() {
         let role = format!("select role from runs where id = {}", answer.run_id);
         let role = database.text(&role).await;
         assert_eq!(json!(answer.role), role, "{answer:?}");
     }
-    // And it is answered again, whoever is asked.
+    // Each service gives the same answer again.
     let turned: Vec<_> = services.iter().rev().cloned().collect();
     let again = storm(&turned, &jobs).await;
     let told = |answers: &BTreeMap<u32, StartAnswer>| -> Vec<_> {
@@ -119,7 +120,8 @@ async fn a_launch_whose_nodes_ask_two_replicas_is_one_run() {
     );
 }
 
-/// Polls a future so many times at most, then drops it: a client that is gone, or a service that dies.
+/// Polls a future at most `polls` times, then drops it, as if the client had gone or the service
+/// had died.
 async fn dropped_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;
@@ -137,9 +139,9 @@ async fn dropped_after<T>(polls: usize, future: impl Future<Output = T>) -> Opti
     .await
 }
 
-/// Has one call made again and again, and dropped after one poll, after two, and so on until it is done
-/// by then; several such rounds, as a database that answers before it is asked for its answer leaves a
-/// call nothing to wait for. `call` is told after how many polls.
+/// Makes one call again and again, and drops it after one poll, after two, and so on until it is
+/// done within that number; in several rounds, as a database that answers early leaves the call
+/// nothing to wait for. `call` gets the number of polls.
 async fn dropped_everywhere(mut call: impl AsyncFnMut(usize) -> bool) {
     let (mut polls, mut dropped) = (1, 0);
     for _ in 0..30 {
@@ -150,8 +152,8 @@ async fn dropped_everywhere(mut call: impl AsyncFnMut(usize) -> bool) {
     assert!(dropped >= 5, "only {dropped} calls were dropped");
 }
 
-/// A service that dies between any two of its steps, after it has decided and before it has answered,
-/// too: the other gives the answer that is kept, or decides.
+/// A service dies between any two of its steps, also after it has decided and before it has
+/// answered: the other one gives the stored answer, or decides.
 #[tokio::test]
 async fn the_other_service_gives_the_answer_of_one_that_is_killed() {
     let service = TestService::new().await;
@@ -172,11 +174,11 @@ async fn the_other_service_gives_the_answer_of_one_that_is_killed() {
     .await;
     let twice = "select count(*) - count(distinct job_id) from runs";
     assert_eq!(service.database.number(twice).await, 0);
-    // What was answered and is lost on its way is answered again.
+    // An answer that was lost on its way is given again.
     let job = service.job(ALICE, "app=ocean");
     let lost: StartAnswer = job.start(&service).await;
     assert_eq!(job.start(&other).await.run_id, lost.run_id);
-    // Its pool is whole: more at once than it has connections.
+    // Its pool is whole: it takes more requests at once than it has connections.
     let service = Arc::new(service);
     let jobs: Vec<_> = (0..16).map(|_| service.job(ALICE, "app=ocean")).collect();
     let services = [Arc::clone(&service)];
@@ -184,7 +186,7 @@ async fn the_other_service_gives_the_answer_of_one_that_is_killed() {
     assert_eq!(service.database.number(INSIDE).await, 0);
 }
 
-/// The node's report, too, is stored once: another replica is told it again by the spool.
+/// The node's report, too, is stored once: the spool sends it again, to another replica.
 #[tokio::test]
 async fn a_report_whose_service_is_killed_is_stored_once() {
     let service = TestService::new().await;
@@ -210,7 +212,7 @@ async fn a_report_whose_service_is_killed_is_stored_once() {
     .await;
 }
 
-/// Slurm has counted through its job ids, or was set up anew.
+/// Slurm has used up its job ids and begun anew, or was set up anew.
 #[tokio::test]
 async fn a_job_id_that_comes_back_is_another_job() {
     let service = TestService::new().await;
@@ -249,7 +251,7 @@ async fn a_job_id_that_comes_back_is_another_job() {
     assert_eq!(json!(started.parametrization)["cb_nodes"], 4);
 }
 
-/// A report of the earlier job that comes only now, out of a spool, is the earlier run's.
+/// A report of the earlier job that only comes now, from a spool, belongs to the earlier run.
 #[tokio::test]
 async fn a_late_report_of_a_job_id_that_came_back_finds_its_own_run() {
     let service = TestService::new().await;
@@ -269,7 +271,8 @@ async fn a_late_report_of_a_job_id_that_came_back_finds_its_own_run() {
     assert_eq!((told.run_id, told.duplicate), (other.run_id, false));
 }
 
-/// Slurm's own name of the launch tells two jobs of one id apart at once; of one launch it makes one run.
+/// Slurm's id of the launch distinguishes two jobs of one id at once; requests with one id of a
+/// launch are one run.
 #[tokio::test]
 async fn launches_of_one_job_id_are_told_apart_by_what_slurm_calls_them() {
     let service = TestService::new().await;
@@ -286,7 +289,7 @@ async fn launches_of_one_job_id_are_told_apart_by_what_slurm_calls_them() {
     assert_eq!(first.start(&other).await.run_id, one);
 }
 
-/// What one replica steers is in force at the next start of the other's.
+/// A steering by one replica is in force at the next start of the other's.
 #[tokio::test]
 async fn what_one_replica_steers_holds_at_the_others_next_start() {
     let service = TestService::new().await;
@@ -318,7 +321,7 @@ async fn what_one_replica_steers_holds_at_the_others_next_start() {
     assert!(given.delivery.is_empty(), "off: nothing is given");
 }
 
-/// Both hear the same of Slurm, and both judge: it counts once.
+/// Both get the same outcomes from Slurm, and both judge: the run counts once.
 #[tokio::test]
 async fn replicas_that_sweep_at_once_judge_a_run_once() {
     let service = TestService::new().await;

@@ -1,5 +1,5 @@
-//! Lives of all kinds in many studies, of which the nightly report and the service are to say the
-//! same: `analysis/report/tests/test_agreement.py` compares.
+//! Lives of jobs of all kinds in many studies, about which the nightly report and the service have
+//! to agree: `analysis/report/tests/test_agreement.py` compares them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ const SETTINGS: &str = "[slurm]\nsources = [\"jobcomp\"]\n[reconcile]\noutcome_p
 
 const UID: u32 = 1000;
 
-/// What is left to chance is decided by hashes of this.
+/// The seed of the hashes that decide everything random.
 const SEED: u64 = 3;
 
 fn hash(what: &impl Hash) -> u64 {
@@ -32,7 +32,7 @@ fn hash(what: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Jobs of so many applications, so many of each in a round.
+/// Jobs of a number of applications, a number of each in a round.
 struct Lives {
     studies: u32,
     lives: u32,
@@ -43,7 +43,7 @@ impl Lives {
         (job_id - 1) % self.studies
     }
 
-    /// Whether an application is among this percentage, which have a peculiarity.
+    /// Returns true if an application is among the percentage that has a peculiarity.
     fn is_one(&self, of_hundred: u64, peculiarity: &str, job_id: u32) -> bool {
         hash(&(SEED, peculiarity, self.application(job_id))) % 100 < of_hundred
     }
@@ -65,7 +65,7 @@ impl Lives {
         elapsed * if is_other_work { 3.0 } else { 1.0 } * if is_slow { 2.0 } else { 1.0 }
     }
 
-    /// How Slurm says that it ended.
+    /// The state in which the job ends according to Slurm.
     fn end(&self, started: &StartAnswer, job_id: u32) -> &'static str {
         if !self.is_one(60, "failing", job_id) {
             return "COMPLETED";
@@ -78,8 +78,8 @@ impl Lives {
         }
     }
 
-    /// What a profiling library in the job would say: some applications have one of the parameters
-    /// their own way.
+    /// The report of a profiling library in the job: some applications set one of the parameters
+    /// themselves.
     fn observed(&self, started: &StartAnswer, job_id: u32) -> Vec<ObservedParameter> {
         let read_back = &started.delivery.read_back;
         if read_back.is_empty() || !self.is_one(20, "overriding", job_id) {
@@ -96,7 +96,7 @@ impl Lives {
         }]
     }
 
-    /// Lives them all, of each application one at a time; outcomes come before the reports, or late.
+    /// Runs all jobs, of each application one at a time; outcomes come before the reports, or late.
     async fn live(&self, service: &TestService, round: u32) {
         let first = 1 + round * self.studies * self.lives;
         let mut late = Vec::new();
@@ -183,7 +183,7 @@ impl Lives {
     }
 }
 
-/// Says how jobs ended, as the collector does.
+/// Delivers outcomes, as the collector does.
 async fn tell(service: &TestService, outcomes: Vec<Outcome>) {
     let body = json!({ "cluster": CLUSTER, "outcomes": outcomes });
     service
@@ -193,7 +193,7 @@ async fn tell(service: &TestService, outcomes: Vec<Outcome>) {
         .ok();
 }
 
-/// Goes round until every verdict is given, and every epoch assessed, one without runs too.
+/// Runs rounds until every run has its verdict and every epoch, also one without runs, is assessed.
 async fn is_judged(service: &TestService) {
     let unsettled =
         "select (select count(*) from runs where state = 'in_flight' or changes > judged_changes)
@@ -243,7 +243,7 @@ async fn lives_of_all_kinds_are_judged_and_their_studies_assessed() {
     assert!(service.database.number(counted).await > i64::from(lives.studies * lives.lives));
 }
 
-/// Leaves what the service says of all studies, and what the report makes of the same.
+/// Stores the service's answer about all studies, and has the report made of the same database.
 fn compare_later(service: &TestService, directory: &std::path::Path, served: &Value) {
     std::fs::create_dir(directory).unwrap();
     std::fs::write(directory.join("served.json"), served.to_string()).unwrap();

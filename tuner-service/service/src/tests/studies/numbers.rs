@@ -1,4 +1,4 @@
-//! The numbers of a study are those of its runs, and no gain is told that is not there.
+//! The numbers of a study are those of its runs, and no gain is claimed that is not there.
 
 use io_autotune_engine::Phase;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn the_numbers_of_a_study_are_those_of_its_runs() {
             }
         })
         .await;
-    // One that does not count is in no number but its own.
+    // A run that does not count is in no number but its own.
     let course = |_: &_| Course::failed(1.0);
     service.ran(ALICE, "app=ocean", course).await;
     let path = "/v1/studies?app=ocean";

@@ -27,8 +27,8 @@ async fn by_marks(service: &TestService, application: &str) -> i64 {
     study_id
 }
 
-/// Runs an application some times: the default and anything else take so many seconds, of which a
-/// part is I/O. Returns the last run.
+/// Runs an application some times. The default and any other parametrization take the given
+/// seconds, a part of which is I/O. Returns the last run.
 async fn tuned(
     service: &TestService,
     application: &str,

@@ -1,4 +1,5 @@
-//! What the library says is in force: compared with what was given, and not tuned where it is not heeded.
+//! Tests of the values that the library reports as in force: they are compared with the given ones,
+//! and a parameter that the program does not heed is not tuned.
 
 use io_autotune_protocol::{Applied, ObservedParameter, StartAnswer};
 use serde_json::{Value, json};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{ALICE, Course, QUICK, TestService};
 use super::{explores, steer, text, warnings};
 
-/// What a node reports of a job whose program sets data sieving itself, or does not.
+/// The report of a node about a job whose program sets data sieving itself, or does not.
 pub(in super::super) fn sets_it(sets_it: bool) -> impl Fn(&StartAnswer) -> Course {
     move |started: &StartAnswer| {
         let given = started.parametrization.0["romio_ds_write"].to_string();

@@ -1,4 +1,5 @@
-//! What starts get as a study goes on: phases, exploring, time limits, quarantine, mixed work.
+//! Tests of the starts in the course of a study: phases, exploring, time limits, quarantine, mixed
+//! work.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ async fn baseline(service: &TestService, request: &str, course: &Course) {
     }
 }
 
-/// What a run's decision knew of its job's time limit.
+/// The time limit of its job that a run's decision used.
 async fn limit_of(service: &TestService, run: &Value) -> Value {
     let job_id = run["job_id"].as_u64().unwrap();
     let detail = service.run_of(u32::try_from(job_id).unwrap()).await;
@@ -130,8 +131,8 @@ async fn a_job_explores_only_if_its_time_limit_leaves_room() {
     };
     baseline(&service, request, &limited).await;
 
-    // The latest run's limit stands for one that nobody has told. A run that fails says nothing of
-    // the default's time.
+    // The latest run's limit stands for a limit that is not known. A run that fails adds no time of
+    // the default.
     let failed = |limit| Course {
         limit,
         ..Course::failed(1.0)
@@ -244,7 +245,7 @@ async fn what_fails_where_the_default_does_not_is_quarantined() {
     assert_ne!(following.await["differs"], one["differs"]);
 }
 
-/// Has an application of very different work be observed.
+/// Runs an application of very different work until it is only observed.
 async fn mixed(service: &TestService) -> i64 {
     for seconds in [0.1, 0.1, 2.0, 2.0, 0.1, 2.0] {
         let job = service.job(ALICE, "app=mixed,mode=observe");

@@ -52,13 +52,13 @@ async fn exploring() -> TestService {
     service
 }
 
-/// Starts a run; whether it explores.
+/// Starts a run; returns true if it explores.
 async fn explores(service: &TestService, job: &TestJob) -> bool {
     let role = job.start(service).await.role;
     matches!(role, Role::Design | Role::Search)
 }
 
-/// Whether each of some starts of ALICE's explores; none of them ends.
+/// Has ALICE start some runs, none of which ends; returns for each whether it explores.
 async fn explore(service: &TestService, starts: u32) -> Vec<bool> {
     let mut explore = Vec::new();
     for _ in 0..starts {

@@ -1,4 +1,4 @@
-//! Retention: old runs that no study needs are removed, and no study knows less for it.
+//! Retention: old runs that no study needs are removed, and no study loses evidence by it.
 
 use io_autotune_protocol::{Outcome, OutcomesRequest};
 
@@ -41,7 +41,7 @@ async fn of_two_epochs(service: &TestService, application: &str) -> Old {
     }
 }
 
-/// What ALICE is answered of an application's study, to the byte.
+/// The answers that ALICE gets about an application's study, to the byte.
 async fn answers(service: &TestService, application: &str, study: i64) -> [String; 2] {
     let alice = service.user(ALICE);
     let status = alice.get(&format!("/v1/studies?app={application}")).await;
@@ -206,7 +206,7 @@ async fn a_sweep_that_found_nothing_more_looks_again_after_a_day() {
     )
     .await;
     service.sweep().await;
-    // The service's own clock stands.
+    // The database's clock alone goes on; the service's stands.
     service.database.advance(40 * DAY).await;
     service.sweep().await;
     assert_eq!(epochs(&service, "kept").await, json!([1, 1]));
@@ -320,7 +320,7 @@ async fn whatever_is_heard_of_a_trimmed_run_later_changes_nothing() {
         .await;
     service.sweep().await;
     assert_eq!(run(&service, &job).await, before);
-    // A node that asks whether its launch is over is told so all the same.
+    // The answer to a node that asks about its launch is that it is over all the same.
     let over = json!({ "runs": [started.run_id] });
     let over = service.node().post("/v1/runs/over", over).await.ok();
     assert_eq!(over["over"], json!([started.run_id]));

@@ -7,12 +7,12 @@ use super::*;
 const AT_ONCE: u32 = 10;
 const MOST_RUNS: usize = 300;
 
-/// What a run takes, with a little noise.
+/// The seconds of a run, with a little noise.
 fn noisy(seconds: f64, number: u32) -> f64 {
     seconds * (1.0 + 0.01 * f64::from(number % 7))
 }
 
-/// Has jobs run until a study has settled and so many of its runs were settled ones; returns all.
+/// Runs jobs until a study has settled and has this number of settled runs; returns all runs.
 async fn until_settled(
     service: &TestService,
     application: &str,
@@ -29,7 +29,8 @@ async fn until_settled(
     runs
 }
 
-/// Has some jobs run that take this with the default and with anything else.
+/// Runs some jobs that take `default` seconds with the default, and `tuned` with any other
+/// parametrization.
 async fn some(
     service: &TestService,
     request: &str,
@@ -61,7 +62,7 @@ async fn a_settled_study_goes_on_while_runs_are_slow_for_a_stretch() {
         assert!(slow.len() < 60);
         slow.extend(some(&service, "app=busy", busy).await);
     }
-    // How others fare is recorded each half minute: some runs have to differ in it.
+    // How other runs fare is recorded each half minute: some runs have to differ in it.
     let recorded = "select count(*) from surroundings";
     let known = service.database.number(recorded).await;
     service.advance(31 * SECOND).await;
@@ -118,8 +119,8 @@ const SINCE: [f64; 2] = [0.9, 1.8];
 /// A change is not believed before 50 settled runs.
 const SETTLED: usize = 60;
 
-/// Has jobs run by which what a study settled on is not the best any more, until it has begun anew or
-/// so many have run.
+/// Runs jobs for which the study's choice is not the best any more, until it has opened an epoch,
+/// or this number has run. Returns true if it has.
 async fn until_noticed(service: &TestService, runs: usize) -> bool {
     for _ in 0..runs / AT_ONCE as usize {
         some(service, "app=drift", SINCE).await;
@@ -145,7 +146,7 @@ async fn what_got_slower_opens_an_epoch_that_starts_from_the_old_ranks() {
         until_noticed(&service, 60).await,
         "nothing is noticed within 60 runs"
     );
-    // One after another: the first of the epoch is to be told from the second.
+    // One after another, so that the first run of the epoch is known.
     let in_epoch = async |epoch: u32| {
         let runs = history(&service, ALICE, "drift").await;
         let runs = runs.into_iter().filter(|run| run["epoch"] == epoch);

@@ -1,4 +1,4 @@
-//! What comes late, early, twice, or otherwise than it was.
+//! Tests of reports and outcomes that come late, early, twice, or changed.
 
 use super::*;
 

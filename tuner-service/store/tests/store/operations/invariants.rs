@@ -1,4 +1,4 @@
-//! What must hold of the tables at any moment.
+//! The invariants of the tables, which must hold at any moment.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ struct Run {
     released: bool,
 }
 
-/// What an epoch knows of a run: the latest judgement, or the latest of those that it took from another epoch.
+/// An epoch's knowledge of a run: the latest judgement, or the latest one of those taken from
+/// another epoch.
 #[derive(FromRow)]
 struct Judged {
     epoch_id: i64,
@@ -55,7 +56,7 @@ struct Expected {
     out_of_memory: i64,
 }
 
-/// Queries that select what must not be there.
+/// Queries for rows that must not exist.
 const NOTHING: [(&str, &str); 15] = [
     (
         "the tally of an epoch that took no runs is the count of judged runs by role",
@@ -157,7 +158,7 @@ const NOTHING: [(&str, &str); 15] = [
     ),
 ];
 
-/// Checks everything; says what does not hold.
+/// Checks all invariants. The error says which does not hold.
 pub(crate) async fn check(connection: &mut PgConnection, store: &Store) -> Result<(), String> {
     for (what, query) in NOTHING {
         let broken: Vec<i64> = sqlx::query_scalar(query)
@@ -173,7 +174,7 @@ pub(crate) async fn check(connection: &mut PgConnection, store: &Store) -> Resul
     check_states(connection, store, &runs).await
 }
 
-/// How often what the lists are to test happened.
+/// How often the events happened that the lists are to test.
 pub(crate) async fn happened(connection: &mut PgConnection) -> Vec<(String, i64)> {
     sqlx::query_as(
         "select 'counted', count(*) from runs where state = 'counted'
@@ -192,7 +193,7 @@ pub(crate) async fn happened(connection: &mut PgConnection) -> Vec<(String, i64)
     .unwrap()
 }
 
-/// Random lists must not be so unlucky that together they test nothing.
+/// Checks that the random lists together tested enough events.
 pub(crate) fn enough_happened(lists: &[Vec<(String, i64)>]) {
     let least = [30, 9, 3, 15, 1, 9, 6, 9, 9];
     for (place, least) in least.into_iter().enumerate() {
@@ -211,7 +212,7 @@ async fn runs(connection: &mut PgConnection) -> Vec<Run> {
     .unwrap()
 }
 
-/// In these tests every parametrization that runs fits all spaces.
+/// Reads the judgements that count. In these tests every parametrization that runs fits all spaces.
 async fn judged(connection: &mut PgConnection) -> Vec<Judged> {
     sqlx::query_as(
         "with recursive held (epoch_id, from_id, up_to) as (
@@ -239,7 +240,7 @@ async fn cached(connection: &mut PgConnection) -> BTreeMap<Entry, Cached> {
         .collect()
 }
 
-/// The caches are what a recomputation from the runs gives.
+/// Checks that the caches equal a recomputation from the runs.
 fn check_caches(runs: &[Judged], mut cached: BTreeMap<Entry, Cached>) -> Result<(), String> {
     let mut expected: BTreeMap<Entry, Expected> = BTreeMap::new();
     for run in runs {
@@ -326,12 +327,13 @@ fn two_passes(numbers: &[f64]) -> (f64, f64) {
     (mean, m2)
 }
 
-/// Equal to 1e-9 of the number; what is no more than rounding of zero is zero.
+/// Returns true if two numbers are equal to 1e-9 of the exact one; a rounding error of zero counts
+/// as zero.
 fn close(number: f64, exact: f64) -> bool {
     (number - exact).abs() <= 1e-9 * exact.abs() + 1e-20
 }
 
-/// What a suggestion is made from is the newest epoch, and its runs in flight in order.
+/// Checks that a suggestion's state has the newest epoch, and its runs in flight in order.
 async fn check_states(
     connection: &mut PgConnection,
     store: &Store,

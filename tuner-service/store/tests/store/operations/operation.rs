@@ -23,11 +23,11 @@ pub(crate) enum Operation {
     Accept(i64),
 }
 
-/// Jobs are few, so that some are started and finished again and again.
+/// The number of jobs, small enough for some to be started and finished again and again.
 const JOBS: u32 = 400;
 
 impl Operation {
-    /// A random one; a verdict only for a run that there is, and as the run is now.
+    /// A random operation. A verdict is only given on an existing run, by its present state.
     pub(crate) async fn any(random: &mut Random, store: &Store) -> Self {
         let awaited = store
             .awaited_runs(CLUSTER, true, 1000, &[])
@@ -39,7 +39,7 @@ impl Operation {
         };
         let reported = only(|run| run.reported);
         let known = only(|run| run.reported && run.outcome.is_some());
-        // Judged, and then something new was heard.
+        // Runs that were judged and have changes since then.
         let contradicted = only(|run| run.state != "in_flight");
         match random.below(100) {
             0..25 => Self::start(random),
@@ -48,7 +48,7 @@ impl Operation {
                 let job_id = random.of(&reported).job.job_id;
                 Self::outcome(random, job_id)
             }
-            // Of a job that was judged already, or that may never have started.
+            // The report of a job that was judged already, or that may never have started.
             57..68 => {
                 let newest = RunFilter {
                     limit: 50,
@@ -64,7 +64,7 @@ impl Operation {
                 Self::outcome(random, job_id)
             }
             68..70 => Self::Claim,
-            // Now and then a run that was lost.
+            // A verdict, sometimes on a run that was lost.
             70..73 if !awaited.is_empty() => Self::judge(random.of(&awaited)),
             73..82 if !contradicted.is_empty() => Self::judge(random.of(&contradicted)),
             82..95 if !known.is_empty() => Self::judge(random.of(&known)),
@@ -90,7 +90,7 @@ impl Operation {
         Self::Judge(run.run_id, run.changes, verdict(run))
     }
 
-    /// What one of the sources says of a job's first launch.
+    /// An outcome record of a source about a job's first launch.
     fn outcome(random: &mut Random, job_id: u32) -> Self {
         let outcomes = ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "TIMEOUT"];
         let source = *random.of(Source::ALL);
@@ -118,7 +118,7 @@ impl Operation {
         Self::Start(Box::new(start), phase, role, point(random.below(3)))
     }
 
-    /// The report of a run that is awaited, or of a job that may never have started.
+    /// The report of an awaited run, or of a job that may never have started.
     fn finish(random: &mut Random, awaited: &[AwaitedRun]) -> Self {
         let job_id = match random.below(10) {
             0 => 1 + random.below(JOBS),
@@ -142,7 +142,7 @@ impl Operation {
         Self::Finish(Box::new(report))
     }
 
-    /// Does it.
+    /// Executes the operation.
     ///
     /// # Panics
     /// When the store fails in a way that this operation has no reason for.
@@ -167,7 +167,7 @@ impl Operation {
             Self::Claim => {
                 store.claim_outcomes(CLUSTER, &[]).await.unwrap();
             }
-            // It may be outdated by now, but never refused.
+            // The verdict may be outdated by now, but is never refused.
             Self::Judge(run_id, changes, verdict) => {
                 store.judge_run(run_id, changes, &verdict).await.unwrap();
             }
@@ -191,12 +191,12 @@ impl Operation {
     }
 }
 
-/// Jobs are of one application of one of two users.
+/// The study of a job: all jobs are of one application of one of two users.
 fn study_of(job_id: u32) -> StudyKey {
     study(1000 + job_id % 2, "solver")
 }
 
-/// The verdict that a run deserves.
+/// The correct verdict on a run.
 fn verdict(run: &AwaitedRun) -> Verdict {
     let applied = run.applied.as_ref().map(|applied| {
         if applied["kind"] == "default" {

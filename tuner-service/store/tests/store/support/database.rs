@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use io_autotune_store::{Judged, Store, StoreError, StoreOptions, Verdict};
 use sqlx::Connection;
 
-/// A [`Database`](io_autotune_test_database::Database), with what the store's tests ask of one.
+/// A [`Database`](io_autotune_test_database::Database), with the queries of the store's tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Database(io_autotune_test_database::Database);
 
@@ -19,12 +19,12 @@ impl Deref for Database {
 }
 
 impl Database {
-    /// One with the store's schema.
+    /// A database with the store's schema.
     pub(crate) async fn new() -> Self {
         Self(io_autotune_test_database::Database::new().await)
     }
 
-    /// One without a schema.
+    /// A database without a schema.
     pub(crate) async fn empty() -> Self {
         Self(io_autotune_test_database::Database::empty().await)
     }
@@ -39,7 +39,7 @@ impl Database {
         Store::open(self.url().as_str(), options).unwrap()
     }
 
-    /// How often something new was heard of a run.
+    /// The number of changes of a run.
     pub(crate) async fn changes(&self, run_id: i64) -> i64 {
         let mut connection = self.connect().await;
         let changes = sqlx::query_scalar("select changes from runs where id = $1")
@@ -50,7 +50,7 @@ impl Database {
         changes.unwrap()
     }
 
-    /// Judges a run on all that is known of it now.
+    /// Judges a run by all that is known of it at present.
     pub(crate) async fn judge(
         &self,
         store: &Store,
@@ -62,8 +62,8 @@ impl Database {
     }
 }
 
-/// Asks until the answer is yes; fails when it has not been within `limit`. For what PostgreSQL
-/// gives no notice of.
+/// Repeats a query until it returns true; fails if it has not within `limit`. For events that
+/// PostgreSQL does not announce.
 pub(crate) async fn at_least_once_within(
     limit: Duration,
     what: &str,

@@ -3,7 +3,8 @@
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Polls a future at most `polls` times and then drops it; its output, if it was done by then.
+/// Polls a future at most `polls` times and then drops it; returns its output if it was done by
+/// then.
 ///
 /// Counting polls, and not time, reaches every point at which the future can be left.
 pub(crate) async fn dropped_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {

@@ -26,7 +26,7 @@ impl Random {
         u32::try_from((share * u64::from(end)) >> 32).unwrap()
     }
 
-    /// One of several.
+    /// A random one of several.
     pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let choice = self.below(u32::try_from(choices.len()).unwrap());
         &choices[choice as usize]

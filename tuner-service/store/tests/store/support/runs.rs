@@ -14,19 +14,19 @@ use io_autotune_store::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The cluster of every job that says no other.
+/// The cluster of every job that names no other.
 pub(crate) const CLUSTER: &str = "alpha";
 
-/// Lets every run have started an hour after the one before it, and never at a full second.
+/// Makes every run start an hour after the one before it, and never at a full second.
 pub(crate) const START_EVERY_HOUR: &str =
     "update runs set started_at = timestamptz 'epoch' + id * interval '1 hour' + interval '0.9 s'";
 
-/// When [`START_EVERY_HOUR`] let a run start, in full seconds since 1970.
+/// The start that [`START_EVERY_HOUR`] gives a run, in full seconds since 1970.
 pub(crate) fn started(run_id: i64) -> i64 {
     run_id * 3600
 }
 
-/// A first start of a job.
+/// The key of a job's first launch.
 pub(crate) fn job(job_id: u32) -> JobKey {
     JobKey {
         cluster: CLUSTER.into(),
@@ -61,7 +61,7 @@ pub(crate) fn space() -> Space {
     .unwrap()
 }
 
-/// The space of a catalogue file that was changed: one more value.
+/// The space of a changed catalogue file, with one more value.
 pub(crate) fn other_space() -> Space {
     serde_json::from_value(json!([
         { "name": "cb_nodes", "kind": "integer", "min": 1, "max": 16, "default": 1 },
@@ -86,7 +86,7 @@ pub(crate) fn point(index: u32) -> Parametrization {
     space().parametrization(&Point(vec![index % 8, index / 8 % 3]))
 }
 
-/// The decision to launch a run under a parametrization.
+/// The decision to launch a run with a parametrization.
 pub(crate) fn decision(phase: Phase, role: Role, parametrization: Parametrization) -> Decision {
     Decision {
         phase,
@@ -98,7 +98,7 @@ pub(crate) fn decision(phase: Phase, role: Role, parametrization: Parametrizatio
     }
 }
 
-/// The start of a run, to be changed where a test needs something else.
+/// The start of a run, which tests change as needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) job: JobKey,
@@ -107,21 +107,21 @@ pub(crate) struct Start {
     pub(crate) space: Space,
     pub(crate) lock: Lock,
     pub(crate) request: Value,
-    /// When slurmctld says that the launch began.
+    /// The begin of the launch by slurmctld's clock.
     pub(crate) began_at: Option<Timestamp>,
 }
 
-/// How a start waits for its study.
+/// The way in which a start waits for its study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lock {
-    /// At most so long.
+    /// Waits at most this long.
     Wait(Duration),
-    /// Not at all: it decides on the study's state of a moment before.
+    /// Does not wait: decides by a slightly older state of the study.
     None,
 }
 
 impl Start {
-    /// The same on another cluster.
+    /// The same start on another cluster.
     pub(crate) fn on(mut self, cluster: &str) -> Self {
         self.job.cluster = cluster.into();
         self.study.cluster = cluster.into();
@@ -154,7 +154,7 @@ impl Start {
         }
     }
 
-    /// Asks the store once, without the study's lock, and launches under the default.
+    /// Asks the store once, without the study's lock, and launches with the default.
     pub(crate) async fn try_unlocked(
         &self,
         store: &Store,
@@ -178,7 +178,8 @@ impl Start {
                 loop {
                     let state = store.state_of(&self.study, &self.space).await?;
                     match store.start_unlocked(&new, &state, &mut decide).await {
-                        // Steered meanwhile: nothing was decided, and the service reads anew as well.
+                        // The study was steered meanwhile, so nothing was decided; the service
+                        // reads anew as well.
                         Err(StoreError::Outdated { .. }) => {}
                         other => return other,
                     }
@@ -187,7 +188,7 @@ impl Start {
         }
     }
 
-    /// Asks the store, and launches under a parametrization as a search run.
+    /// Asks the store, and launches a search run with a parametrization.
     pub(crate) async fn search(
         &self,
         store: &Store,
@@ -196,7 +197,7 @@ impl Start {
         self.try_search(store, parametrization).await.unwrap()
     }
 
-    /// Likewise, where the store may fail.
+    /// The same, if the store may fail.
     pub(crate) async fn try_search(
         &self,
         store: &Store,
@@ -209,7 +210,7 @@ impl Start {
     }
 }
 
-/// A node's report, to be changed where a test needs something else.
+/// A node's report, which tests change as needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) job: JobKey,
@@ -217,26 +218,26 @@ pub(crate) struct Report {
     pub(crate) study: StudyKey,
     pub(crate) space: Space,
     pub(crate) node: String,
-    /// The run that the start was answered with.
+    /// The run in the answer to the start.
     pub(crate) run_id: Option<i64>,
     pub(crate) prolog_at: Option<Timestamp>,
     pub(crate) elapsed: Option<f64>,
-    /// What was applied; `None`: nothing was, so the run had the default.
+    /// The parametrization that was applied; `None`: nothing was, so the run had the default.
     pub(crate) applied: Option<Parametrization>,
     pub(crate) measures: BTreeMap<String, f64>,
-    /// `None`: one that no request has had.
+    /// The nonce; `None`: one that no request has had.
     pub(crate) nonce: Option<String>,
 }
 
 impl Report {
-    /// The same on another cluster.
+    /// The same report on another cluster.
     pub(crate) fn on(mut self, cluster: &str) -> Self {
         self.job.cluster = cluster.into();
         self.study.cluster = cluster.into();
         self
     }
 
-    /// The report for [`Start::of`] from the node that started it: 10 s under the default.
+    /// The report for [`Start::of`] from the node that started it: 10 s with the default.
     pub(crate) fn of(job_id: u32) -> Self {
         Self {
             job: job(job_id),
@@ -253,7 +254,7 @@ impl Report {
         }
     }
 
-    /// Hands it to the store.
+    /// Delivers it to the store.
     pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
         let nonce = self.nonce.clone().unwrap_or_else(nonce);
         let finish = Finish {
@@ -276,7 +277,7 @@ impl Report {
                 "measures": self.measures,
             }),
         };
-        // JSON has no such numbers, and what is merged is the caller's.
+        // JSON cannot contain such numbers, and merging is up to the caller.
         let unusual = self.elapsed.filter(|elapsed| !elapsed.is_finite());
         let merge = |report: &Value| {
             let merged = merged(std::slice::from_ref(report));
@@ -295,8 +296,8 @@ fn nonce() -> String {
     format!("{:032x}", REQUESTS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What reports say together: the longest of their elapsed, what the first says was applied, and the
-/// sum of each measure. `n3` is waited for if `n2` has reported.
+/// The merged content of reports: the longest of their elapsed, the settings that the first says
+/// were applied, and the sum of each measure. If `n2` has reported, `n3` is waited for.
 fn merged(reports: &[Value]) -> Merged {
     let elapsed = reports
         .iter()
@@ -322,12 +323,12 @@ fn merged(reports: &[Value]) -> Merged {
     }
 }
 
-/// Who changes a study, and why.
+/// The author of a change, and the reason.
 pub(crate) const fn by(uid: u32, why: &'static str) -> Audit<'static> {
     Audit::unbounded(uid, why)
 }
 
-/// That a run counts.
+/// The verdict that a run counts.
 pub(crate) fn counted(parametrization: Parametrization) -> Verdict {
     Verdict::Counted {
         parametrization,
@@ -335,7 +336,7 @@ pub(crate) fn counted(parametrization: Parametrization) -> Verdict {
     }
 }
 
-/// That a run does not count, and says nothing of its parametrization.
+/// The verdict that a run does not count, and does not concern its parametrization.
 pub(crate) fn not_counted(why: &str) -> Verdict {
     Verdict::NotCounted {
         because: NotCountedBecause::Suspended,
@@ -344,7 +345,7 @@ pub(crate) fn not_counted(why: &str) -> Verdict {
     }
 }
 
-/// squeue's word for the end of a job's first launch.
+/// squeue's record of the end of a job's first launch.
 pub(crate) fn word(job_id: u32, state: &str) -> Outcome {
     Outcome {
         job_id,
@@ -354,7 +355,7 @@ pub(crate) fn word(job_id: u32, state: &str) -> Outcome {
     }
 }
 
-/// Has squeue say how a job's first launch ended.
+/// Stores squeue's record of how a job's first launch ended.
 pub(crate) async fn say(store: &Store, job_id: u32, state: &str) {
     let words = [word(job_id, state)];
     store
@@ -363,7 +364,7 @@ pub(crate) async fn say(store: &Store, job_id: u32, state: &str) {
         .unwrap();
 }
 
-/// A job from its start to Slurm's word, not yet judged: a search run under `parametrization` that
+/// A job from its start to Slurm's record, not yet judged: a search run with `parametrization` that
 /// took `elapsed` seconds and COMPLETED. Returns the run.
 pub(crate) async fn launch(
     store: &Store,
@@ -383,7 +384,7 @@ pub(crate) async fn launch(
     run_id
 }
 
-/// How many runs in flight a state knows of.
+/// The number of runs in flight in a state.
 pub(crate) fn in_flight(state: &StudyState) -> u64 {
     state.pending.iter().map(|runs| runs.count).sum()
 }

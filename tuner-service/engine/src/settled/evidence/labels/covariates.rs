@@ -1,9 +1,9 @@
-//! Noise that what is known before a run's start explains.
+//! Noise that is explained by what is known before a run's start.
 //!
-//! Log elapsed is compared less `beta x`. Any x that is fixed before the label is drawn, with any
-//! beta that earlier runs alone give, leaves the evidence valid, however wrong they are: both labels
-//! would have had the same x. So no measure of the run itself is here: a parametrization can change
-//! what a run does, and with it the comparison.
+//! Log elapsed is compared after `beta x` has been subtracted. Any x that is fixed before the label
+//! is drawn, with any beta that follows from earlier runs alone, leaves the evidence valid, however
+//! wrong they are: both labels would have had the same x. No measure of the run itself is used,
+//! because a parametrization can change what a run does, and with it the comparison.
 
 use std::collections::VecDeque;
 use std::f64::consts::TAU;
@@ -14,20 +14,21 @@ use serde::{Deserialize, Serialize};
 use super::{PER_MAD, Seen, middle};
 
 const COVARIATES: usize = 6;
-/// Below, no slope is believed.
+/// The least number of runs before a slope is believed.
 const LEAST_RUNS: usize = 20;
-/// Standard errors that make a slope believed: what explains nothing costs runs.
+/// The number of standard errors from which on a slope is believed: a covariate that explains
+/// nothing costs runs.
 const SURELY: f64 = 3.0;
-/// So many runs without a slope weigh in with it (a ridge).
+/// The number of runs without a slope that weigh in with it (a ridge).
 const RIDGE: f64 = 3.0;
-/// Residuals beyond so many deviations are cut off.
+/// Residuals beyond this many deviations are cut off.
 const CLIP: f64 = 2.0;
 const DAY: f64 = 86_400.0;
 
-/// What is known of a run before its label is drawn.
+/// The covariates of a run, which are known before its label is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::settled::evidence) struct Before {
-    /// Its start, microseconds since 1970.
+    /// The start, in microseconds since 1970.
     pub(in crate::settled::evidence) started: i64,
     pub(in crate::settled::evidence) nodes: u32,
     /// How other runs fared; 0 if that is not known.
@@ -39,7 +40,8 @@ pub(in crate::settled::evidence) struct Before {
 pub(super) struct Slopes([f64; COVARIATES]);
 
 impl Before {
-    /// How other runs fared lately, the nodes, and the hour of the day and of the week.
+    /// The covariates: how other runs fared lately, the number of nodes, and the hour of the day
+    /// and of the week.
     fn covariates(self) -> [f64; COVARIATES] {
         let angle = |period: f64| TAU * (self.started as f64 / 1e6 / period).fract();
         let [day, week] = [DAY, 7.0 * DAY].map(|period| angle(period).sine_cosine());
@@ -87,7 +89,7 @@ impl Slopes {
         slopes
     }
 
-    /// What is believed to explain noise, in words.
+    /// The covariates that are believed to explain noise, in words.
     pub(super) fn named(&self) -> Vec<&'static str> {
         let [slowness, nodes, day @ .., week_sine, week_cosine] = self.0.map(|slope| slope != 0.0);
         [
@@ -102,7 +104,7 @@ impl Slopes {
         .collect()
     }
 
-    /// What they explain of a run's log elapsed.
+    /// The part of a run's log elapsed that the slopes explain.
     pub(super) fn explain(&self, before: Before) -> f64 {
         if *self == Self::default() {
             return 0.0;
@@ -112,7 +114,8 @@ impl Slopes {
     }
 }
 
-/// Each label's numbers less their centre: what tells labels apart is not explained away.
+/// Subtracts from each label's numbers their centre, so that the difference between labels is not
+/// explained away.
 fn centre(labels: &[bool], numbers: &mut [f64], of: impl Fn(&mut [f64]) -> f64) {
     for label in [false, true] {
         let own = labels.iter().zip(&*numbers);
@@ -132,7 +135,7 @@ fn centre(labels: &[bool], numbers: &mut [f64], of: impl Fn(&mut [f64]) -> f64) 
     }
 }
 
-/// The slope of residuals of this deviation on a centred covariate; 0 if it may be chance.
+/// The slope of residuals with this deviation on a centred covariate; 0 if it may be chance.
 fn slope(x: &[f64], residuals: &[f64], deviation: f64) -> f64 {
     let runs = x.len() as f64;
     let squares = x.iter().map(|x| x * x).sum::<f64>();

@@ -19,7 +19,7 @@ fn known(runs: &[(bool, Option<f64>, f64)]) -> Labels {
     labels
 }
 
-/// Log factors that a run adds, by shift and test.
+/// The log factors that a run adds, by shift and test.
 fn added(known: &Labels, is_control: bool, log: Option<f64>, chance: f64) -> Vec<f64> {
     let mut with = known.clone();
     with.enter(is_control, log, chance, Before::default());
@@ -31,8 +31,8 @@ fn added(known: &Labels, is_control: bool, log: Option<f64>, chance: f64) -> Vec
 }
 
 proptest! {
-    /// The theorem: whatever is known, over the draw of its label a run changes no evidence on average
-    /// if it would take as long under either, but for the effect that is tested.
+    /// The theorem: whatever is known, a run changes no evidence on average over the draw of its
+    /// label if it would take as long under either label, apart from the effect that is tested.
     ///
     /// Attack (environment): Jobs are timed, by a user or by a workflow's period, to make a gain of
     /// nothing.
@@ -58,7 +58,8 @@ proptest! {
         }
     }
 
-    /// So what neither direction rejects is an interval, and the ends on the grid enclose it.
+    /// The effects that neither direction rejects form an interval, and the ends on the grid
+    /// enclose it.
     #[test]
     fn evidence_for_a_gain_falls_with_the_effect_that_is_tested_and_for_a_loss_rises(
         runs in prop::collection::vec(run(), 2..80),
@@ -148,7 +149,7 @@ fn the_estimate_and_its_error_are_those_of_the_runs() {
     for seed in 0..60 {
         let labels = live(300, 0.3, 0.2, [0.17; 2], seed, |_, _| {});
         let error = labels.standard_error().unwrap();
-        // With known variances: 0.17 / sqrt(300 * 0.3 * 0.7).
+        // The error with known variances would be 0.17 / sqrt(300 * 0.3 * 0.7).
         assert!((0.015..0.030).contains(&error), "{error}");
         squared += ((labels.estimate().unwrap() - 0.2) / error).powi(2) / 60.0;
     }
@@ -179,8 +180,8 @@ fn runs_that_were_cut_short_are_slower_than_all_others() {
     assert_eq!((labels.estimate(), labels.high(3.0)), (None, None));
 }
 
-/// The default takes twice as long, and most of its runs are cut short at 1.9 times: they do not show
-/// that it takes three or fifty times as long.
+/// The default takes twice as long, and most of its runs are cut short at 1.9 times. They do not
+/// show that it takes three or fifty times as long.
 #[test]
 fn a_control_run_that_was_cut_short_is_a_lower_bound_of_an_effect() {
     let (truth, limit) = (2.0_f64.logarithm(), 1.9_f64.logarithm());
@@ -227,7 +228,7 @@ fn the_runs_that_are_needed_are_those_that_would_have_detected_it() {
     assert!(needed(2.0 * detectable) < 26.0);
 }
 
-/// A run of which so much is known before: 2 hours after the one before it.
+/// The covariates of a run 2 hours after the one before it.
 fn before(run: u32, slowness: f64) -> Before {
     Before {
         started: i64::from(run) * 7_200_000_000,
@@ -237,7 +238,7 @@ fn before(run: u32, slowness: f64) -> Before {
 }
 
 proptest! {
-    /// The theorem again, where slopes are believed: both labels would have had the same covariates.
+    /// The theorem again, if slopes are believed: both labels would have had the same covariates.
     #[test]
     fn what_is_known_before_a_start_changes_no_evidence_on_average(
         earlier in prop::collection::vec((any::<bool>(), -0.05..0.05, -1.0..1.0), 25..60),
@@ -268,7 +269,8 @@ proptest! {
     }
 }
 
-/// The runs until a gain of a tenth is claimed, where other runs show so much of 17 % noise.
+/// The number of runs until a gain of a tenth is claimed, if other runs explain this share of 17 %
+/// noise.
 fn first_claim(share: f64, seed: u64) -> u32 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut labels = Labels::default();

@@ -1,4 +1,4 @@
-//! Each rule on a history that would break it.
+//! Each rule of the evidence, on a history that would break it.
 
 use io_autotune_model::GainVerdict::{Faster, NoEffect, NotYet, Slower, Unclear};
 use io_autotune_search::math::Portable;
@@ -10,14 +10,14 @@ const CHOSEN: &str = r#"{"a":2}"#;
 const OTHER: &str = r#"{"a":3}"#;
 const HOUR: i64 = 3600 * SECOND;
 
-/// A run an hour after the one before.
+/// A run that starts an hour after the one before.
 #[derive(Clone)]
 struct Run {
     phase: Phase,
     role: Role,
-    /// What it was given.
+    /// The key of the parametrization that it was given.
     key: &'static str,
-    /// None if that.
+    /// The key of the one that was applied; none if that is the same.
     applied: Option<&'static str>,
     elapsed: f64,
     cut_short: bool,
@@ -50,7 +50,7 @@ fn noise(seed: u64, cv: f64) -> impl FnMut() -> f64 {
     }
 }
 
-/// A settled life: the first run is a control run, then one in ten.
+/// A settled life whose first run is a control run, as is one in ten afterwards.
 fn settled(
     runs: usize,
     ratio: f64,
@@ -139,7 +139,7 @@ fn runs_from_before_the_choice_are_not_compared() {
         let searched = run(Phase::Search, Role::Search, CHOSEN, 100.0);
         gain(&[vec![baseline; 4], vec![searched; 16], since.clone()].concat())
     };
-    // They only tell what to expect of the first ones.
+    // They only give the centre and the scale for the first ones.
     for said in [with(2.0), with(1.0)] {
         assert_eq!((said.verdict, said.tuned_runs), (NotYet, 270));
         assert!(said.share.unwrap().abs() < 0.06, "{said:?}");
@@ -180,7 +180,8 @@ fn another_choice_goes_on_with_the_evidence() {
     assert_eq!(known.effect(1).unwrap().parametrization, OTHER);
     assert!((said.level - 0.975).abs() < 1e-12, "{said:?}");
 
-    // The next epoch says nothing until it has chosen; its comparison has a smaller part of the error.
+    // The next epoch claims nothing until it has chosen; its comparison has a smaller part of the
+    // error rate.
     let mut next = known.next_epoch();
     let said = next.gain(2);
     assert_eq!((said.verdict, said.share), (NotYet, None));
@@ -311,7 +312,8 @@ fn restarted_jobs_do_not_make_a_gain() {
     let resumed = vec![run(Phase::Settled, Role::BestKnown, CHOSEN, 20.0); 29];
     let (alone, with) = (evidence(&runs), evidence(&[runs, resumed].concat()));
     assert_eq!(alone.gain(1), with.gain(1));
-    // Their own elapsed would have made it 1.4; as the settled runs beside them they are a tenth.
+    // By their own elapsed the ratio would be 1.4; counted like the settled runs near them, they
+    // are a tenth.
     let share = with.effect(1).unwrap().saved / alone.effect(1).unwrap().saved;
     assert!((0.95..1.25).contains(&share), "{share}");
 }
@@ -329,7 +331,7 @@ fn node_hours_are_arithmetic() {
     let only = evidence(&settled(201, 0.5, CHOSEN, || 1.0))
         .effect(1)
         .unwrap();
-    // 180 tuned runs of 50 s less on 4 nodes, 21 control runs of 50 s more.
+    // 180 tuned runs that take 50 s less on 4 nodes, and 21 control runs that take 50 s more.
     let node_hours = 50.0 * 4.0 / 3600.0;
     assert!((only.saved - 180.0 * node_hours).abs() < 1e-9, "{only:?}");
     assert!((only.controls - 21.0 * node_hours).abs() < 1e-9, "{only:?}");

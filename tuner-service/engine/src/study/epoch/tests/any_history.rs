@@ -1,4 +1,4 @@
-//! Whatever a history, its runs in flight and the settings hold, the answer fits the space.
+//! The answer fits the space, whatever a history, its runs in flight and the settings hold.
 
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ prop_compose! {
 prop_compose! {
     fn any_tally()(numbers in prop::array::uniform7(prop_oneof![0_u64..60, any::<u64>()])) -> Tally {
         let [explored, baseline, controls, settled, settled_controls, proof, total] = numbers;
-        // Otherwise nearly every epoch would have settled.
+        // Without zeros nearly every epoch would have settled.
         let few = |number: u64| if number.is_multiple_of(2) { 0 } else { number };
         Tally {
             explored,
@@ -186,7 +186,7 @@ proptest! {
         prop_assert!(serde_json::from_str::<Suggestion>(&json).is_ok(), "{}", json);
         prop_assert_eq!(Epoch::new(&space, &settings, seed).phase(&history, &pending), suggestion.phase);
         let within = Epoch::new(&space, &settings, seed).suggest_within(&history, &pending, Some(limit));
-        // A longer limit measures a default again that shorter ones have cut short.
+        // A longer limit measures a default again that shorter limits have cut short.
         let measures_again = within.role == Role::Baseline;
         let is_held_back = suggestion.role.explores() && !within.role.explores();
         prop_assert!(within == suggestion || is_held_back || measures_again);

@@ -1,11 +1,11 @@
-//! What is estimated without the noise that other runs explain.
+//! Estimates without the noise that other runs explain.
 
 use super::*;
 use crate::testing::{grid, history};
 use io_autotune_model::{RecentRun, Tested};
 
-/// A hundred seconds of the default and half as many of another, times what others took; and, of
-/// each run in turn, a little noise of its own.
+/// Runs of the default of a hundred seconds and of another parametrization of half as many, times
+/// what other runs took, with a little noise of their own.
 fn busy(space: &Space, is_told: bool) -> History {
     let mut of_each =
         [0, 4].map(|level| Tested::new(space.parametrization(&Point(vec![level, 0])), 0));

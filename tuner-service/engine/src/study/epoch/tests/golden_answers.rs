@@ -1,4 +1,4 @@
-//! What the engine answers is pinned: a change of it is a new engine version.
+//! Golden answers of the engine: if one changes, the engine's version must change too.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn hash(text: &str, state: u64) -> u64 {
     })
 }
 
-/// Every answer of a life with failures, runs that do not count and several runs in flight, as one
+/// All answers of a life with failures, runs that do not count and several runs in flight, as one
 /// number. The times are made by arithmetic alone, so that they are the same on every machine.
 fn life(settings: &Settings) -> u64 {
     let space = grid(&[6, 6, 3, 4]);
@@ -43,8 +43,8 @@ fn life(settings: &Settings) -> u64 {
     state
 }
 
-/// What each version of the engine answered: the main method, the published one, the published one
-/// with roulette. Append; a line that was released never changes.
+/// The answers of each version of the engine: for the main method, the published one, and the
+/// published one with roulette selection. Lines are appended; a released line never changes.
 const ANSWERS: &[(&str, [u64; 3])] = &[
     (
         "io-autotune-engine 2",
@@ -81,8 +81,8 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
-    // Version 6 sees in the default's runs that nothing reads what is given, and that I/O is little;
-    // this life has no measures.
+    // Version 6 stops if the default's runs show that nothing reads the files given, or that there
+    // is little I/O; this life has no measures.
     (
         "io-autotune-engine 6",
         [
@@ -91,8 +91,8 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
-    // Version 7 explores outwards, for more runs after the search; the published method divides the
-    // tested in two, and mutates in every direction.
+    // Version 7 explores outwards, and counts more runs after the search. The published method
+    // divides the tested points in two, and mutates in every direction.
     (
         "io-autotune-engine 7",
         [
@@ -110,7 +110,8 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
-    // Version 9 explains noise by how others fared meanwhile; in this life nobody knows.
+    // Version 9 explains noise by how other runs fared at the same time; in this life that is not
+    // known.
     (
         "io-autotune-engine 9",
         [
@@ -119,7 +120,8 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
-    // Version 10 begins a proof with the best that ran twice; in this life there is nothing to prove.
+    // Version 10 begins a proof with the best point that ran twice; in this life there is nothing
+    // to prove.
     (
         "io-autotune-engine 10",
         [
@@ -128,7 +130,8 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
-    // Version 11 counts an epoch's runs for what it forgives; this life's runs are all there are.
+    // Version 11 counts an epoch's own runs for the regret that it forgives; this life's runs are
+    // the only ones.
     (
         "io-autotune-engine 11",
         [
@@ -137,7 +140,7 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
-    // Version 12 goes on without a default that does not complete; in this life it does.
+    // Version 12 goes on without a default that does not complete; in this life it completes.
     (
         "io-autotune-engine 12",
         [
@@ -150,7 +153,8 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
 
 #[test]
 fn a_change_of_an_answer_is_a_new_version_of_the_engine() {
-    // Half of the parametrizations of this life take longer than the others by noise alone: no bound may be reached.
+    // Half of the parametrizations of this life take longer than the others by noise alone, so no
+    // regret bound may be reached.
     let settings = Settings {
         control_every_resolved: 10,
         ..published()

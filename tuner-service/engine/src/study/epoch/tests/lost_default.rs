@@ -1,4 +1,4 @@
-//! A default that does not complete: whatever the method, the search goes on without it.
+//! A default that does not complete: with every method the search goes on without it.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -10,11 +10,11 @@ use crate::study::settings::MethodName;
 use crate::testing::{Outcome, finish, grid, started, tested};
 use io_autotune_model::space::Space;
 
-/// What comes of the default's runs.
+/// How the default's runs end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     AlwaysFails,
-    /// Its time limit always cuts it short.
+    /// The time limit always cuts them short.
     AlwaysCut,
     /// The first runs are lost, and all later ones complete.
     FirstFails(u32),
@@ -48,7 +48,7 @@ impl Life {
         self.all.iter().filter(|one| one.role.explores()).count()
     }
 
-    /// The most runs of one parametrization that always fails.
+    /// The largest number of runs of one parametrization that always fails.
     fn most_of_a_failing_one(&self) -> usize {
         let mut starts = std::collections::BTreeMap::<String, usize>::new();
         for one in &self.all {
@@ -61,7 +61,7 @@ impl Life {
     }
 }
 
-/// Every third level of the first parameter but the default's.
+/// Every third level of the first parameter fails, except the default's.
 fn fails(point: &Point) -> bool {
     point.0[0] % 3 == 2
 }
@@ -95,7 +95,7 @@ fn live(
     }
 }
 
-/// Others than the default take 20 to 40 s, or always fail.
+/// A world in which parametrizations other than the default take 20 to 40 s, or always fail.
 fn world(default: Fate) -> impl FnMut(&Point, &mut ChaCha8Rng) -> Outcome {
     let mut lost = 0;
     move |point, world| {
@@ -126,7 +126,7 @@ fn of(method: MethodName) -> Settings {
     }
 }
 
-/// As `optimize` has them.
+/// The settings of `optimize`.
 fn outside(method: MethodName) -> Settings {
     Settings {
         baseline_runs: 1,
@@ -139,7 +139,8 @@ fn outside(method: MethodName) -> Settings {
 }
 
 proptest! {
-    // Always the same lives: what is asserted of a default that often fails holds of most, not of all.
+    // The lives are always the same: the assertions on a default that often fails hold for most
+    // lives, not for all.
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(1),
         ..ProptestConfig::with_cases(4)
@@ -150,14 +151,16 @@ proptest! {
         for method in MethodName::ALL {
             for default in FATES {
                 let limit = with_limit.then_some(10.0 * LIMIT);
-                // A job whose limit is longer than what cut the default measures it again.
+                // A job whose limit is longer than what cut the default short measures the default
+                // again.
                 let limit = limit.filter(|_| default != Fate::AlwaysCut);
                 let settings = of(*method);
                 let life = live(&settings, 110, seed, limit, world(default));
                 let told = format!("{method} {default:?}");
                 prop_assert!(life.explored() >= 15, "{told}: {}", life.explored());
-                // Beside a default that often fails it takes more to know that another does: of 300
-                // lives with one that fails half of the time two had 25 such runs, and 290 at most 10.
+                // If the default itself often fails, it takes more runs to know that another
+                // parametrization does: of 300 lives with one that fails half of the time, two had
+                // 25 such runs, and 290 at most 10.
                 let most = match default {
                     Fate::AlwaysFails | Fate::AlwaysCut => 2,
                     Fate::FirstFails(_) => 12,
@@ -171,7 +174,8 @@ proptest! {
                 prop_assert!(completes, "{told}: {last:?}");
                 let recommended = Epoch::new(&life.space, &settings, seed).recommend(&life.history);
                 if matches!(default, Fate::AlwaysFails | Fate::AlwaysCut) {
-                    // Three to give the baseline up, control runs up to the root, a few once settled.
+                    // Three runs to give the baseline up, control runs up to the square root, and a
+                    // few once settled.
                     prop_assert!(life.of_default() <= 25, "{told}: {}", life.of_default());
                     prop_assert_ne!(last.parametrization.clone(), life.space.default(), "{}", told);
                     let recommended = recommended.unwrap();
@@ -191,11 +195,12 @@ proptest! {
                 let life = live(&outside(*method), 30, seed, None, world(default));
                 let told = format!("{method} {default:?}");
                 prop_assert_eq!(life.all[0].parametrization.clone(), life.space.default());
-                // Once, and where a method waits for what is in flight or finds nothing new.
+                // Once at first, and once more if a method waits for runs in flight or finds
+                // nothing new.
                 prop_assert!(life.of_default() <= 2, "{told}: {}", life.of_default());
                 prop_assert!(life.most_of_a_failing_one() <= 2, "{told}");
             }
-            // Where nothing completes at all something new is tried each time.
+            // If nothing completes at all, something new is tried each time.
             let life = live(&outside(*method), 30, seed, None, |_, _| Outcome::Failed);
             let tried: std::collections::BTreeSet<String> =
                 life.all.iter().map(|one| one.parametrization.key()).collect();
@@ -204,7 +209,7 @@ proptest! {
     }
 }
 
-/// A user who mends the program after many failed runs has most of the search's budget left.
+/// A user who mends the program after many failed runs still has most of the search's budget.
 #[test]
 fn a_program_that_fails_whatever_it_is_given_explores_little_until_it_is_mended() {
     for method in MethodName::ALL {
@@ -271,7 +276,8 @@ fn a_job_whose_limit_is_longer_than_what_cut_the_default_short_measures_it_again
     );
 }
 
-/// What a job would have otherwise is the best that completes: an exploring run may not lose it.
+/// The job would otherwise get the best parametrization that completes, so its time limit must
+/// leave room beside that one's time.
 #[test]
 fn once_something_completes_a_job_needs_room_beside_that() {
     let space = grid(&[6, 5, 4]);

@@ -8,7 +8,7 @@ use io_autotune_search::checks::MAX_DESIGN_POINTS;
 
 const SEED: u64 = 42;
 
-/// Starts and ends one run after the other.
+/// A life of runs, one after the other.
 fn live(
     space: &Space,
     settings: &Settings,
@@ -58,7 +58,8 @@ fn where_io_cannot_matter_a_study_settles_on_the_default_after_its_baseline() {
     assert_eq!(after(4, 2e9).phase, Phase::Design, "here it can matter");
 }
 
-/// What the runs of other parametrizations than the default were given, and read of it.
+/// Adds the measures of runs: to `given` of them files were delivered, and in `read` of them a file
+/// was read.
 fn files(tested: &mut Tested, given: u64, read: u64) {
     let one = |measure: Measure| BTreeMap::from([(measure.as_str().to_owned(), 1.0)]);
     for _ in 0..given {

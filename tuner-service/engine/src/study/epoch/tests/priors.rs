@@ -1,4 +1,4 @@
-//! Studies that begin from what others learnt.
+//! Studies that begin with a prior from other studies.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use io_autotune_model::reason::{Reason, Suggestion};
 
 const SEED: u64 = 5;
 
-/// 100 s at the default; the bottom, at levels 6 and 4, takes `lowest`. Up or down in one valley.
+/// Elapsed of a point: 100 s at the default, `lowest` at the bottom, which is at levels 6 and 4.
+/// The slope between is one valley, or a hill if `lowest` is more than 100 s.
 fn time(point: &Point, lowest: f64) -> f64 {
     let off = |place: usize, best: f64| (f64::from(point.0[place]) - best) / best;
     let depth = 1.0 - 0.5 * (off(0, 6.0).powi(2) + off(1, 4.0).powi(2));
@@ -27,7 +28,7 @@ fn space() -> Space {
     grid(&[9, 7, 3])
 }
 
-/// What so many runs get, each after the one before has ended.
+/// The suggestions of `runs` runs, each made after the run before it has ended, with the history.
 fn live(
     settings: &Settings,
     prior: Option<&Arc<Prior>>,
@@ -121,7 +122,7 @@ fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
     let mut settings = Settings::default();
     settings.surrogate_genetic.explores_outwards = false;
-    // What was fastest is slowest here.
+    // The point that was fastest for other studies is slowest here.
     let (_, all) = live(&settings, Some(&prior), 250.0, 14);
     let exploring = exploring(&all);
     assert!(matches!(exploring[0].reason, Reason::Promised { .. }));
@@ -190,7 +191,8 @@ fn a_prior_that_holds_tells_when_nothing_is_left_to_gain() {
     };
     let (with, without) = (searched(Some(&prior), 40.0), searched(None, 40.0));
     assert!(3 * with < 2 * without, "{with} of {without} runs");
-    // What was fastest is slowest here: the study looks for itself.
+    // The point that was fastest for other studies is slowest here, so the study searches by
+    // itself.
     let contrary = searched(Some(&prior), 250.0);
     assert!(contrary > with, "{contrary} runs");
 }

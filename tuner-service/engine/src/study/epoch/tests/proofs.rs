@@ -1,11 +1,11 @@
-//! The proof before the search has ended.
+//! Tests of the proof before the search has ended.
 
 use super::*;
 use crate::testing::{Outcome, finish, grid, started};
 use crate::{Outlook, ProofSettings, Rule, Steering, Tested};
 
-/// Goes on with a study of which the first parameter's highest value takes half, as long as `is`
-/// says so of the next run and the number of runs; at most 200 runs.
+/// Continues a study in which the highest value of the first parameter halves the time, as long as
+/// `is` holds for the next suggestion and the number of runs; at most 200 runs.
 fn live(
     history: &mut History,
     settings: &Settings,
@@ -28,7 +28,7 @@ fn live(
         let Ok(Point(levels)) = space.validate(&next.parametrization) else {
             panic!("{next:?} does not fit");
         };
-        // What the same takes differs by 2 %.
+        // Runs of the same parametrization differ by 2 %.
         let noise = 1.0 + 0.02 * f64::from(u32::try_from(given.len() % 3).unwrap());
         let seconds = 100.0 * noise / (1.0 + f64::from(levels[0]) / 4.0);
         finish(history, &started(&next), Outcome::Elapsed(seconds));
@@ -41,7 +41,7 @@ fn is_proof(next: &Suggestion) -> bool {
     next.phase == Phase::Search && next.control_chance.is_some()
 }
 
-/// A study whose next run is the first of a proof, and what it ran.
+/// A study whose next run is the first of a proof, and the suggestions so far.
 fn about_to_prove(settings: &Settings) -> (History, Vec<Suggestion>) {
     let mut history = History::default();
     let given = live(&mut history, settings, Outlook::Open, |next, _| {
@@ -125,7 +125,7 @@ fn a_proof_that_nothing_comes_of_ends() {
         let proof = live(&mut history, &settings, outlook, |next, _| is_proof(next));
         let tuned = proof.iter().filter(|one| one.role == Role::Settled);
         assert_eq!(tuned.count(), most, "{outlook:?}");
-        // Not a second time.
+        // There is no second proof.
         let rest = live(&mut history, &settings, outlook, |next, _| {
             next.phase != Phase::Settled
         });

@@ -1,4 +1,4 @@
-//! How the search ends, what is recommended, and the settled phase.
+//! The end of the search, the recommendation, and the settled phase.
 
 use super::*;
 use crate::testing::{
@@ -46,7 +46,7 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
             default_mean: Some(100.0)
         }
     );
-    // One confirmation at a time.
+    // Only one confirmation at a time is in flight.
     let waiting = suggest(&space, &history, &[started(&confirm)], &settings, SEED);
     assert!(matches!(
         waiting.reason,
@@ -135,7 +135,7 @@ fn settled_runs_are_control_runs_as_often_as_set() {
             15,
             19,
         );
-        // At once in flight, and one after the other.
+        // Both with all runs in flight at once, and with one after the other.
         let mut pending = Vec::new();
         let is_control = |s: &Suggestion| u32::from(s.role == Role::Control);
         let parallel: u32 = (0..200)

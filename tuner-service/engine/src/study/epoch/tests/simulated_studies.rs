@@ -1,4 +1,4 @@
-//! Whole studies on a made-up application with a planted optimum.
+//! Whole studies of an artificial application with a planted optimum.
 
 use io_autotune_search::math::Portable;
 use rand::{RngExt, SeedableRng};
@@ -13,7 +13,7 @@ use io_autotune_baselines::robert2020::{Crossover, Selection};
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::{History, Moments, Pending, Phase, Role};
 
-/// Six parameters, as ROMIO has; the default is their first values.
+/// Six parameters as ROMIO has them; the defaults are the first values.
 fn space() -> Space {
     Space::new(vec![
         integers("workers", 2, 12, 2),
@@ -26,8 +26,8 @@ fn space() -> Space {
     .unwrap()
 }
 
-/// The true time, seconds: every parameter multiplies it, two interact, one does nothing.
-/// The optimum is 60 s; the default takes 104 s.
+/// The true time in seconds: every parameter multiplies it except one without effect, and two
+/// interact. The optimum is 60 s; the default takes 104 s.
 fn truth(point: &Point) -> f64 {
     let off = |index: usize, best: f64| f64::from(point.0[index]) - best;
     let workers = 1.0 + 0.04 * off(0, 4.0).abs();
@@ -58,7 +58,7 @@ struct Life {
 }
 
 /// A life of 140 runs, up to `parallel` of them at once, with noise of the given spread; three in a
-/// hundred fail. A run ends when its time is over.
+/// hundred fail. A run ends when its time has passed.
 fn live(
     settings: &Settings,
     seed: u64,
@@ -121,15 +121,16 @@ fn live(
 }
 
 struct Summary {
-    /// How often the recommendation is truly better than the default.
+    /// The number of lives whose recommendation is truly better than the default.
     better: u32,
-    /// The mean true time of the recommendations, seconds.
+    /// The mean true time of the recommendations, in seconds.
     time: f64,
-    /// How often the intervals of the settled runs are apart, tuned runs being faster.
+    /// The number of lives in which the intervals of the settled runs are apart, the tuned runs
+    /// being faster.
     claimed: u32,
 }
 
-/// What comes of so many lives.
+/// The results of `lives` lives.
 fn summarise(
     lives: u32,
     settings: &Settings,
@@ -200,7 +201,7 @@ fn where_nothing_matters_nothing_is_claimed() {
         ..published()
     };
     let summary = summarise(20, &settings, 4, 0.2, |_| 60.0);
-    // The interval errs upwards in one life of forty.
+    // The interval is too high in one life of forty.
     assert!(summary.claimed <= 2, "{}", summary.claimed);
 }
 

@@ -1,4 +1,5 @@
-//! Runs that their time limit cut short are lower bounds, and never make anything look fast.
+//! Runs that their time limit cut short are lower bounds, and never make a parametrization look
+//! fast.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use io_autotune_search::regret::settings::RegretSettings;
 
 const SEED: u64 = 42;
 
-/// Four runs of the default of 100 s each, and one other parametrization.
+/// A history with four runs of the default of 100 s each, and one other parametrization.
 fn beside_the_default(space: &Space, times: &[f64], bounds: &[f64]) -> History {
     let mut other = tested(space, &[2, 2, 2, 2], times, 5);
     for bound in bounds {
@@ -67,7 +68,8 @@ fn the_default_is_raised_by_its_own_bounds() {
     assert_eq!(best.default_mean, Some(120.0));
 }
 
-/// Every parametrization but the default ends at the time limit.
+/// Starts in a world where every parametrization except the default is ended by the time limit.
+/// Returns the number of starts of each, and the last suggestion.
 fn starts_under_a_limit(limit: f64) -> (BTreeMap<String, u32>, Suggestion) {
     let space = grid(&[6, 6, 3, 4]);
     let mut history = History::default();
@@ -93,11 +95,12 @@ fn starts_under_a_limit(limit: f64) -> (BTreeMap<String, u32>, Suggestion) {
 
 #[test]
 fn what_was_cut_short_is_not_run_again_for_ever() {
-    // Beyond the default's 100 s, once is enough to know that it is slower.
+    // With a limit above the default's 100 s, one run is enough to know that a parametrization is
+    // slower.
     let (starts, last) = starts_under_a_limit(300.0);
     assert!(starts.values().all(|starts| *starts == 1), "{starts:?}");
     assert_eq!((last.phase, starts.len()), (Phase::Settled, 50));
-    // A limit below says nothing of its time; like a failure, it is tried twice.
+    // A limit below that says nothing about the time, so it is tried twice, like a failure.
     let (starts, last) = starts_under_a_limit(70.0);
     assert!(starts.values().all(|starts| *starts == 2), "{starts:?}");
     assert_eq!((last.phase, starts.len()), (Phase::Settled, 25));

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 const SEED: u64 = 42;
 
-/// Seconds that a run takes: the default 100, the other end of the space 60.
+/// The outcome of a run: the default takes 100 s, the other end of the space 60 s.
 fn takes(space: &Space, suggestion: &Suggestion, world: &mut ChaCha8Rng) -> Outcome {
     let point = space.validate(&suggestion.parametrization).unwrap();
     let levels: u32 = point.0.iter().sum();
@@ -17,7 +17,8 @@ fn takes(space: &Space, suggestion: &Suggestion, world: &mut ChaCha8Rng) -> Outc
     Outcome::Elapsed(mean * (0.03 * normal(world)).exponential())
 }
 
-/// What runs one after the other get whose limits are told by their number.
+/// The suggestions for jobs one after the other, whose limits are a function of their numbers, and
+/// the history.
 fn live(
     settings: &Settings,
     runs: usize,
@@ -31,7 +32,8 @@ fn live(
         .map(|number| {
             let suggestion =
                 Epoch::new(&space, settings, SEED).suggest_within(&history, &[], limit(number));
-            // With surrogates fitted before nothing changes, whatever was asked with them, and flies.
+            // The cache of surrogates changes no answer, whatever was asked with it before, and
+            // whatever is in flight.
             let with_cache = || Epoch::new(&space, settings, SEED).with_cache(&surrogates);
             let again = with_cache().suggest_within(&history, &[], limit(number));
             assert_eq!(again, suggestion);
@@ -80,7 +82,7 @@ fn without_room_nothing_is_explored_and_nothing_is_settled() {
             ),
             "{text}"
         );
-        // A job that has room goes on where the study was.
+        // A job with room continues where the study was.
         let next = Epoch::new(&space, &settings, SEED).suggest_within(&history, &[], Some(400.0));
         assert_eq!((next.phase, next.role), (Phase::Design, Role::Design));
     }
@@ -89,7 +91,7 @@ fn without_room_nothing_is_explored_and_nothing_is_settled() {
 #[test]
 fn jobs_without_room_get_what_those_with_room_have_found() {
     for settings in methods() {
-        // Three of four have none.
+        // Three of four jobs have no room.
         let room = |number: usize| number.is_multiple_of(4);
         let limit = |number| Some(if room(number) { 400.0 } else { 150.0 });
         let (all, _) = live(&settings, 400, limit);
