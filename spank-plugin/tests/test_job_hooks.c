@@ -94,9 +94,8 @@ static void any_jobs_hook_puts_back_what_another_left_changed(void **state)
     argument_words[3] = "spool_dir=/var/s";
 }
 
-// Attack (environment): The hook's environment has LD_PRELOAD and another variable of somebody's.
-// Outcome: The helper gets PATH, the listed variables of Slurm, the user's request, and nothing
-// else.
+// Attack (environment): The hook's environment has LD_PRELOAD and other variables.
+// Outcome: The helper gets PATH, the listed variables of Slurm and the user's request.
 static void the_helper_is_called_with_a_clean_environment(void **state)
 {
     (void)state;
@@ -172,7 +171,7 @@ static void strange_values_are_left_out(void **state)
 
 // Attack (environment): The request at the prolog is too long, has a second line, is no text, or
 // has an escape.
-// Outcome: The helper is not called, and the log says that this is no request of ours.
+// Outcome: The helper is not called.
 static void a_forged_request_is_not_passed_on(void **state)
 {
     (void)state;

@@ -124,9 +124,9 @@ def by_name(name: str, user: str, site: Site) -> list[int]:
 
 
 def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
-    """Attack (files): A process of the user's that is not the job's holds a lease on the job's file
-    of observed values while the epilog runs.
-    Outcome: The epilog does not wait for it, and reports the run, which counts.
+    """Attack (files): Another process of the user's holds a lease on the job's observed values
+    while the epilog runs.
+    Outcome: The run counts.
     """
     app = "attacks-lease"
     site.pinned(app, {"romio_ds_write": "disable"})
@@ -139,8 +139,7 @@ def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
 
 def test_a_job_cannot_fill_the_spool_with_values(site: Site) -> None:
     """Attack (files): A job writes 60 MB of observed values, and makes other files beside them.
-    Outcome: The file holds 144 KiB at most and there is no other; the run counts, and its report is
-    delivered.
+    Outcome: The file holds 144 KiB at most, and the run counts.
     """
     app = "attacks-values"
     site.pinned(app, {"romio_ds_write": "disable"})
@@ -204,13 +203,11 @@ def reader(site: Site) -> dict[str, str] | None:
 
 @pytest.mark.parametrize("length", [1 << 20, 64 << 20])
 def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> None:
-    """Attack (service): Somebody answers in the service's place, without a signature, with a body
-    of 1 MiB or of 64 MiB.
-    Outcome: The job runs with defaults, and nobody reads the rest of what is too long.
+    """Attack (service): Somebody answers in the service's place, unsigned, with 1 MiB or 64 MiB.
+    Outcome: The job runs with defaults; nobody reads the rest.
 
-    Attack (service): An answer would take over whoever parses it.
-    Outcome: What reads the answer is a process of nobody's, without capabilities, under a filter of
-    system calls.
+    Attack (service): An answer takes over the process that parses it.
+    Outcome: That process is nobody, without capabilities, under a filter of system calls.
     """
     place = site.paths.scratch / f"answers-{length}"
     files.directory(place, 0o755)
@@ -236,9 +233,9 @@ def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> 
 
 
 def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) -> None:
-    """Attack (files): The epilog of a job was killed, and another user's processes call themselves
-    by a step of it, one of them untraceable.
-    Outcome: The timer reports the job all the same, and its run counts.
+    """Attack (files): A job's epilog was killed, and another user's processes call themselves by a
+    step of it.
+    Outcome: The timer reports the job.
     """
     app = "attacks-name"
     # The second's directory in /proc is root's, because it lets nobody trace it.
@@ -281,7 +278,7 @@ def prepared(site: Site, app: str) -> None:
 def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> None:
     """Attack (files): A job leaves directories that let nobody in beside a command's mount and
     below it.
-    Outcome: The run counts, all is removed, and a later job of another user gets its mount.
+    Outcome: All are removed, and a later user gets the mount.
     """
     app = "attacks-beside"
     with rclone(site) as (_slow, mounts):
@@ -300,9 +297,9 @@ def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> Non
 @pytest.mark.usefixtures("fuse")
 @pytest.mark.parametrize("how", ["stopped", "traced"])
 def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: str) -> None:
-    """Attack (files): A user stops or traces the daemon that a command has started for the job, so
-    that it would outlive the job.
-    Outcome: It is gone after the job, and a later job of another user gets its mount.
+    """Attack (files): A user stops or traces the daemon that a command started for the job, so
+    that it outlives the job.
+    Outcome: It is gone after the job, and a later user gets the mount.
     """
     app = f"attacks-{how}"
     with rclone(site) as (_slow, mounts), held(site, how) as hold:
@@ -323,7 +320,7 @@ def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: s
 def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
     """Attack (files): Another user of the node makes the directories of later jobs first, or lists
     those that are there.
-    Outcome: Neither works, and the jobs count.
+    Outcome: Neither works.
     """
     app = "attacks-place"
     with rclone(site) as (_slow, mounts):
@@ -373,8 +370,7 @@ environment = [{ variable = "STUCK_WORKERS", value = "{workers}" }]
 
 def test_a_stop_that_always_fails_is_tried_so_often_and_then_an_admins(site: Site) -> None:
     """Attack (files): What a command has started can never be stopped.
-    Outcome: Both jobs count; each stop is tried twenty times, and then the doctor tells an admin of
-    it.
+    Outcome: Its stop is tried twenty times; then `doctor` tells an admin.
     """
     app, option = "attacks-stop", "accelerator=stuck"
     catalogue = site.paths.accelerators / "stuck.toml"

@@ -94,7 +94,7 @@ def test_what_a_unit_leaves_open_it_says_why(name: str) -> None:
 @pytest.mark.parametrize("name", CEILINGS)
 def test_a_unit_has_limits_of_memory_and_tasks(name: str) -> None:
     """Attack (units): A program of ours takes memory or starts processes without end.
-    Outcome: Its unit has limits of both.
+    Outcome: Its unit limits both.
     """
     limits = settings(UNITS / f"{name}.service")
     assert re.fullmatch(r"\d+[MG]", limits["MemoryMax"][0])
@@ -119,7 +119,7 @@ def test_what_takes_away_mounts_does_so_on_the_host(name: str) -> None:
 def test_sockets_are_handed_to_the_service_and_stay(name: str) -> None:
     """Attack (units): A user opens the service's port while the service is down or fails again and
     again.
-    Outcome: The socket units never give up, so systemd holds the addresses.
+    Outcome: systemd holds the addresses.
     """
     passed_as, mode = SOCKETS[name]
     socket = settings(UNITS / f"{name}.socket")

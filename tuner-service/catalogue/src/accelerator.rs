@@ -221,7 +221,6 @@ mod tests {
     /// A catalogue file that is read can be rendered, and one that is refused is refused by its line.
     ///
     /// Attack (parsers): An accelerator's file.
-    /// Outcome: Its default can be rendered, or it is refused by its line.
     #[test]
     fn fuzz_catalogue() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");

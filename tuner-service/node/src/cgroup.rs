@@ -257,9 +257,9 @@ mod tests {
         );
     }
 
-    /// Attack (files): Processes of a command's control group have stopped themselves, one of them
-    /// in a session of its own.
-    /// Outcome: The group's end kills all of them and removes the group.
+    /// Attack (files): Processes of a command's control group stop themselves, one of them in a
+    /// session of its own.
+    /// Outcome: All are killed and the group is removed.
     #[test]
     fn a_group_is_killed_with_those_that_are_stopped() {
         let name = format!("test.{}", std::process::id());

@@ -339,7 +339,6 @@ mod tests {
     }
 
     /// Attack (parsers): `node.toml`.
-    /// Outcome: It is refused by its line, or read; then a command's program has a whole path.
     #[test]
     fn fuzz_node_toml() {
         let sample = "[exclusive]\ncpus = 8\npartitions = [\"main\"]\n[[settings.allow]]\nkind = \"sysctl\"\n\
@@ -488,7 +487,6 @@ mod tests {
     }
 
     /// Attack (files): Others can write `node.toml`.
-    /// Outcome: It is refused as untrusted.
     #[test]
     fn a_file_that_others_can_write_is_not_believed() {
         let directory = tempfile::tempdir().unwrap();

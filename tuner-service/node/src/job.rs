@@ -200,7 +200,6 @@ mod tests {
     }
 
     /// Attack (environment): SLURM_JOB_SLUID is empty, a path, or too long.
-    /// Outcome: The launch has no id of Slurm's then.
     #[test]
     fn a_launch_has_slurm_s_id_where_slurmd_tells_one() {
         let sluid = |value| {
@@ -277,8 +276,6 @@ mod tests {
     /// The environment of a prolog or an epilog, a variable a line; the user's request is among them.
     ///
     /// Attack (parsers): The environment of prolog and epilog, in the helper.
-    /// Outcome: Names of cluster and node are plain, or the refusal names the variable in printable
-    /// text.
     #[test]
     fn fuzz_environment() {
         let mut ended = environment();

@@ -341,7 +341,7 @@ mod tests {
 
     /// Attack (files): A job writes observed values and marks until their place is full, and makes
     /// another file there.
-    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values at most.
+    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB at most.
     #[test]
     fn a_job_can_leave_no_more_than_fits_in_little_memory() {
         let Some((spool, job, written)) = made() else {
@@ -372,9 +372,9 @@ mod tests {
 
     type Put<'a> = &'a dyn Fn(&Path);
 
-    /// Attack (files): In the place of the file of marks there is a link to a file of root's, a
-    /// FIFO, another user's file, or a directory.
-    /// Outcome: It is not read and not waited for; the observed values beside it are read.
+    /// Attack (files): A link to a file of root's, a FIFO, another user's file, or a directory
+    /// stands in the place of the marks.
+    /// Outcome: The observed values beside it are read.
     #[test]
     fn what_is_in_the_place_of_the_users_file_is_not_read_and_not_waited_for() {
         let elsewhere = tempfile::tempdir().unwrap();
@@ -411,7 +411,6 @@ mod tests {
     }
 
     /// Attack (files): The file of marks is a sparse file of 100 MiB.
-    /// Outcome: Little of it is read, and it measures nothing.
     #[test]
     fn of_a_sparse_file_little_is_read() {
         let Some((spool, job, written)) = made() else {
@@ -425,8 +424,7 @@ mod tests {
         assert!(marked.measures.is_empty() && marked.dropped.len() == 1);
     }
 
-    /// Attack (second-round): Another file is mounted over the files of observed values and marks,
-    /// as a user's file system can be where fuse.conf has `user_allow_other`.
+    /// Attack (second-round): Another file is mounted over the files of observed values and marks.
     /// Outcome: It is not read, and the mount is taken away.
     #[test]
     fn what_is_mounted_over_the_file_is_not_read() {

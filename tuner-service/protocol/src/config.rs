@@ -213,7 +213,6 @@ mod tests {
 
     /// Attack (files): `client.toml` belongs to another user, others can write it, or it is a
     /// device.
-    /// Outcome: Root refuses it as untrusted.
     #[test]
     fn root_uses_no_configuration_that_another_can_have_written() {
         if !nix::unistd::geteuid().is_root() {
@@ -260,7 +259,6 @@ mod tests {
     }
 
     /// Attack (parsers): `client.toml`.
-    /// Outcome: It is read, or refused by its line.
     #[test]
     fn fuzz_client_toml() {
         io_autotune_fuzzing::Target::new("client_toml", &[GOOD]).run(|input| {

@@ -360,9 +360,8 @@ mod tests {
         assert_eq!(sent, serde_json::json!({ "app": "ocean", "mode": "tune" }));
     }
 
-    /// Attack (environment): A request has names and comments with bad escapes, zero bytes, lines
-    /// or too many bytes, keys twice, and unknown words.
-    /// Outcome: It is refused by what is wrong with it.
+    /// Attack (environment): A request has names with bad escapes, zero bytes, lines or too many
+    /// bytes, keys twice, and unknown words.
     #[test]
     fn each_mistake_is_named() {
         for (text, expected) in [
@@ -408,7 +407,7 @@ mod tests {
 
     /// Attack (environment): Jobs have names of bytes that are no UTF-8, and names that look like
     /// what is made of these.
-    /// Outcome: Each is a text of its own, which travels on as it is.
+    /// Outcome: Each is a text of its own.
     #[test]
     fn names_of_other_bytes_are_other_texts() {
         let names = [
@@ -452,7 +451,6 @@ mod tests {
     }
 
     /// Attack (parsers): The request that travels with a job.
-    /// Outcome: It reads back as the same request, or the refusal names its key in printable text.
     #[test]
     fn fuzz_request() {
         let samples = [

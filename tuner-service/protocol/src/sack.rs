@@ -422,7 +422,6 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice, or its last character is spelled otherwise.
-    /// Outcome: It is refused; another token over the same payload is read.
     #[test]
     fn a_token_is_read_once_by_its_reader() {
         let (user, _user) = sack(USER, |asked| Some(honest(USER, asked)));
@@ -442,8 +441,7 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is for another reader or for anybody, of another context,
-    /// expired, of the future, too old, or its claims are malformed.
-    /// Outcome: It is refused, though Slurm says that it is good.
+    /// expired, of the future, or malformed.
     #[test]
     fn a_token_is_believed_only_if_it_is_ours_for_this_reader() {
         assert!(decoded(&changed(|_| {})).is_ok());
@@ -474,9 +472,8 @@ mod tests {
         assert!(is_refused(&aged));
     }
 
-    /// Attack (service): A token of SACK is malformed, or longer than may be, for Slurm's daemons
-    /// to choke on.
-    /// Outcome: It is refused without asking them.
+    /// Attack (service): A token of SACK is malformed or too long, for Slurm's daemons to choke on.
+    /// Outcome: They are not asked.
     #[test]
     fn what_is_no_token_is_not_even_sent() {
         // To send it would be an outage.
@@ -495,7 +492,7 @@ mod tests {
     }
 
     /// Attack (service): SLURM_SACK_SOCKET in the environment names another socket.
-    /// Outcome: It is not asked: sockets come from the configuration.
+    /// Outcome: It is not asked.
     #[test]
     fn the_environment_names_no_socket() {
         const NAME: &str = "SLURM_SACK_SOCKET";
@@ -510,7 +507,6 @@ mod tests {
     }
 
     /// Attack (service): SACK answers something else than the four zero bytes that are Slurm's yes.
-    /// Outcome: The token is refused.
     #[test]
     fn zero_alone_is_a_yes() {
         let refusals: [&[u8]; 6] = [
@@ -563,8 +559,7 @@ mod tests {
     }
 
     /// Attack (service): A socket of SACK is dead, silent, or drips its answer.
-    /// Outcome: It is left after 2 s and the next is asked; without a next one the error says what
-    /// to check.
+    /// Outcome: It is left after 2 s and the next is asked.
     #[test]
     fn a_server_that_is_silent_or_drips_is_left_and_the_next_is_asked() {
         const LATENESS: Duration = Duration::from_secs(2);
@@ -644,7 +639,7 @@ mod tests {
         assert_eq!(admit("a.e.c", &claims, end + 60), (false, 0));
     }
 
-    /// Attack (service): So many tokens of SACK are good at once that no more can be remembered.
+    /// Attack (service): More tokens of SACK are good at once than can be remembered.
     /// Outcome: No further one is accepted until one has expired.
     #[test]
     fn more_than_can_be_remembered_is_not_accepted() {
@@ -662,8 +657,7 @@ mod tests {
     }
 
     /// Attack (parsers): Tokens of SACK, their claims, and its answers.
-    /// Outcome: Tokens are bounded and printable, zeros alone are a yes, and no claims of another's
-    /// are believed.
+    /// Outcome: No claims of another's are believed.
     #[test]
     fn fuzz_sack() {
         let good = changed(|_| {});
@@ -714,9 +708,8 @@ mod tests {
 
     /// What the stand-ins above pretend. Run it as root where slurmd or sackd has a SACK socket.
     ///
-    /// Attack (service): On real Slurm, as root: a token of SACK is replayed, read by another, has
-    /// another's signature, is made up, has the algorithm none, or is as long as may be.
-    /// Outcome: Slurm or the reader refuses it.
+    /// Attack (service): On real Slurm, a token of SACK is replayed, read by another, has another's
+    /// signature, is made up, or has the algorithm none.
     #[test]
     #[ignore = "needs root and Slurm with AuthType=auth/slurm"]
     #[expect(clippy::print_stdout, reason = "how the other process speaks")]

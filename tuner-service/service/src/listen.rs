@@ -423,9 +423,9 @@ mod tests {
         answer
     }
 
-    /// Attack (service): A connection says nothing, half a request, or less than the body that it
+    /// Attack (floods): A connection says nothing, half a request, or less than the body that it
     /// declares.
-    /// Outcome: It is closed when its time is over, and others are answered.
+    /// Outcome: It is closed when its time is over.
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_or_drips_is_let_go_of() {
         let directory = tempfile::tempdir().unwrap();
@@ -460,7 +460,7 @@ mod tests {
 
     /// Attack (service): Somebody comes to the nodes' door from an unprivileged port, or as another
     /// user than root.
-    /// Outcome: They are cut off before the first byte; from a privileged port there is an answer.
+    /// Outcome: They are cut off before the first byte.
     #[tokio::test]
     async fn the_nodes_door_is_closed_to_whoever_is_not_root_before_the_first_byte() {
         let mut listeners = listeners();

@@ -540,9 +540,8 @@ mod tests {
         assert_eq!((run.applied, run.missing), (given(4), None));
     }
 
-    /// Attack (service): A node that a job did not have reports it too, and says that the job had
-    /// one node, or two.
-    /// Outcome: As more nodes have reported than the job has, the run has a contradiction.
+    /// Attack (nodes): A node that a job did not have reports it too.
+    /// Outcome: The run has a contradiction, because more nodes have reported than the job has.
     #[test]
     fn a_node_that_the_job_had_not_makes_all_of_them_doubtful() {
         let own = report("n1", 1, given(4), &[step(Step::BATCH, 1, 5)]);
@@ -706,8 +705,8 @@ mod tests {
     }
 
     proptest! {
-        /// Attack (service): Nodes report the largest and the smallest numbers that there are.
-        /// Outcome: Sums are finite and positive, and the same in whatever order the reports come.
+        /// Attack (values): Nodes report the largest and the smallest numbers that there are.
+        /// Outcome: Sums are finite, in whatever order reports come.
         #[test]
         fn whatever_nodes_report_in_whatever_order_a_sum_is_finite(
             mut values in prop::collection::vec(prop_oneof![1.0..1e18, Just(f64::MAX), Just(5e-324)], 1..20),

@@ -233,7 +233,6 @@ mod tests {
     }
 
     /// Attack (files): A lever's file is a link.
-    /// Outcome: The agent's files are not opened.
     #[test]
     fn a_link_is_not_followed() {
         let (root, mut files) = place();

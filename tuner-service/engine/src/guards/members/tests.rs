@@ -54,8 +54,8 @@ fn five(space: &Space, others: &[(Member, &[Runs<'_>])]) -> BTreeMap<Member, His
         .collect()
 }
 
-/// Attack (service): One of five users of a share has no runs.
-/// Outcome: The others hear nobody: fewer than five do not share.
+/// Attack (sharing): One of five users who share has no runs.
+/// Outcome: The others are on their own: fewer than five do not share.
 #[test]
 fn fewer_than_five_have_their_own() {
     let space = grid(&[6]);
@@ -78,7 +78,7 @@ fn what_one_other_user_has_run_is_one_run_and_ones_own_are_all() {
     assert_eq!(mine.tally.total, 3 + 9 + 4 * 3);
 }
 
-/// Attack (service): One user of a share explores and settles alone.
+/// Attack (sharing): One user who shares explores and settles alone.
 /// Outcome: That spends little of the others' budget, and does not end their search.
 #[test]
 fn one_other_user_alone_neither_spends_the_budget_nor_ends_the_search() {
@@ -147,9 +147,9 @@ fn users_with_larger_inputs_are_no_outliers_and_speak_in_ones_own_seconds() {
     }
 }
 
-/// Attack (service): One user of a share runs the default slowly on purpose, so that all else looks
+/// Attack (sharing): One user who shares runs the default slowly on purpose, so that all else looks
 /// fast.
-/// Outcome: This user is found as an outlier, and the others do not hear these runs.
+/// Outcome: This user becomes an outlier.
 #[test]
 fn whose_default_is_slow_on_purpose_is_found_and_counts_for_themselves() {
     let space = grid(&[6]);
@@ -172,9 +172,8 @@ fn whose_default_is_slow_on_purpose_is_found_and_counts_for_themselves() {
     assert_eq!(known.tally.total, 3 * 5 + 4 * 5);
 }
 
-/// Attack (service): One user of a share has runs that fail or end early, again and again.
-/// Outcome: For the others a parametrization has failed once, and is not shut out; for this user it
-/// is.
+/// Attack (sharing): One user who shares has runs that fail or end early, again and again.
+/// Outcome: For the others the parametrization has failed once.
 #[test]
 fn what_fails_for_one_other_user_alone_has_failed_once_and_for_oneself_each_time() {
     let space = grid(&[6]);
@@ -248,7 +247,7 @@ proptest! {
     /// Of a point that three others have run, one of them moves what is believed no further than the
     /// other two said, and weighs no more than a third.
     ///
-    /// Attack (service): One of three users who ran a parametrization lies about its time, in up to
+    /// Attack (sharing): One of three users who ran a parametrization lies about its time, in up to
     /// forty runs.
     /// Outcome: What is believed stays between what the other two said.
     #[test]
@@ -272,8 +271,8 @@ proptest! {
         prop_assert!(members.outliers().is_empty(), "two do not outvote a third");
     }
 
-    /// Attack (service): A user of a share runs a parametrization up to a thousand times.
-    /// Outcome: Where three have run it, this user's runs are a third of what is heard at the most.
+    /// Attack (sharing): A user who shares runs a parametrization up to a thousand times.
+    /// Outcome: These runs weigh at most a third.
     #[test]
     fn nobody_else_has_more_than_a_third_where_three_have_run(
         own in 0..40_u64, others in prop::collection::vec(0..1000_u64, 0..12)

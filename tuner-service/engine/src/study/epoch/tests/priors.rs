@@ -114,8 +114,8 @@ fn a_warm_start_comes_before_what_others_promise() {
     assert_eq!(first.parametrization, inherited[0], "{:?}", first.reason);
 }
 
-/// Attack (service): What others' studies promise as fastest is slowest for this study.
-/// Outcome: One run goes on their word, no later one is as slow, and the design follows.
+/// Attack (sharing): What others' studies promise as fastest is the slowest for this study.
+/// Outcome: One run goes on their word, and the design follows.
 #[test]
 fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
