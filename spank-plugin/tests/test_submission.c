@@ -339,9 +339,9 @@ static void nothing_is_said_where_no_person_reads(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "there is no such key"), 1);
 }
 
-// Attack (environment): A job submitted with --io-autotune submits another after unsetting any of
-// Slurm's variables.
-// Outcome: The inherited option asks for nothing.
+// Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
+// Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+// Outcome: None is a run of its application.
 static void an_inherited_option_asks_for_nothing(void **state)
 {
     (void)state;
@@ -407,8 +407,9 @@ static void who_sets_the_inherited_option_is_told_what_asks(void **state)
     }
 }
 
-// Attack (environment): A job looks for the option in its environment, to hand it to another job.
-// Outcome: It is in no variable.
+// Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
+// Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+// Outcome: None is a run of its application.
 static void a_job_does_not_inherit_what_was_asked_for_it(void **state)
 {
     (void)state;
@@ -499,9 +500,9 @@ static void srun_inside_a_tuned_job_says_what_it_does_not_change(void **state)
     }
 }
 
-// Attack (environment): srun --jobid is run with the option, or with what another job asked for in
-// the environment.
-// Outcome: It says that the option changes nothing.
+// Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
+// allocation.
+// Outcome: The step says that the option changes nothing; nothing counts.
 static void a_step_of_another_allocation_neither_asks_nor_promises(void **state)
 {
     (void)state;
@@ -569,8 +570,9 @@ static void srun_inside_a_plain_job_says_why_not(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
 }
 
-// Attack (environment): sbatch is quiet, its stderr has no reader, and the user wants to be told.
-// Outcome: The line is lost.
+// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
+// nothing: full, closed, no reader, or one that has stopped reading.
+// Outcome: What was to be said is lost; the job is submitted, and its run counts.
 static void a_line_that_nobody_reads_ends_no_submission(void **state)
 {
     (void)state;
@@ -700,8 +702,9 @@ static void assert_no_signal_is_left(void)
     }
 }
 
-// Attack (files): sbatch's standard error is a pipe without a reader, or a file that may not grow.
-// Outcome: The job is submitted.
+// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
+// nothing: full, closed, no reader, or one that has stopped reading.
+// Outcome: What was to be said is lost; the job is submitted, and its run counts.
 static void what_cannot_be_said_ends_no_submission(void **state)
 {
     (void)state;
@@ -745,8 +748,9 @@ static void what_was_pending_before_stays(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &mask, NULL), 0);
 }
 
-// Attack (files): Whoever reads sbatch's standard error has stopped reading.
-// Outcome: The submission does not wait.
+// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
+// nothing: full, closed, no reader, or one that has stopped reading.
+// Outcome: What was to be said is lost; the job is submitted, and its run counts.
 static void a_reader_that_does_not_read_is_not_waited_for(void **state)
 {
     (void)state;

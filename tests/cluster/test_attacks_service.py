@@ -62,9 +62,10 @@ def history(site: Site) -> Iterator[None]:
 def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     site: Site, jobs: int, kind: str
 ) -> None:
-    """Attack (floods): A user floods the service with lists, without a credential, with bodies
-    that drip, or with silent connections at either door.
-    Outcome: Every start has its answer within a prolog's deadline.
+    """Attack (floods): Users flood the service in every way at once, and reset their studies
+    without end.
+    Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
+    quota allows.
 
     Each kind alone; all of them together are another test's.
     """
@@ -79,9 +80,10 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
 
 @pytest.mark.usefixtures("history")
 def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs: int) -> None:
-    """Attack (floods): Two users send all kinds of floods at once, and reset their studies without
-    end.
-    Outcome: Every start has its answer within a prolog's deadline.
+    """Attack (floods): Users flood the service in every way at once, and reset their studies
+    without end.
+    Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
+    quota allows.
     """
     for user in (ALICE, BOB):
         site.run("true", asked(f"attacks-reset-{user}"), user=user)
@@ -107,8 +109,8 @@ def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs
 def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
     """On the Unix socket, and on TCP before the first byte: they cannot bind its ports.
 
-    Attack (service): A user connects to the nodes' door by its Unix socket and by TCP, and root
-    asks there for something else than runs.
+    Attack (service): Users, and root for anything but runs, come to the nodes' door.
+    Outcome: They are cut off, or told to ask at the users' door.
     """
     knock = (
         "import socket, sys\n"
@@ -134,8 +136,9 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
 ) -> None:
     """MUNGE remembers on one host, SACK in one process: the database for all replicas.
 
-    Attack (service): A change, a report or an import is read from the network and sent to another
-    replica.
+    Attack (service): A change, a report or an import is read from the network and sent again, to
+    the same or to another replica.
+    Outcome: One is accepted.
     """
     site.run("true", asked("attacks-replay"), user=ALICE)
     path = f"/v1/studies/{site.study('attacks-replay')['study_id']}/reset"

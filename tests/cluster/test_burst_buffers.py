@@ -386,8 +386,8 @@ def test_a_script_is_data(site: Site) -> None:
 
 
 def test_only_the_burst_buffers_account_completes_directives(site: Site) -> None:
-    """Attack (others): A user says that the directives of a job were delivered, and SlurmUser says
-    so of a run that is over.
+    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
+    runs are over, completes directives, or says how a node is.
     """
     app = "bb-role"
     job = site.sbatch(BODY, asked(app, DIRECTED))

@@ -84,8 +84,8 @@ def test_an_account_that_its_user_made_up_shows_a_study_to_nobody(site: Site) ->
 
 
 def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: Site) -> None:
-    """Attack (others): A coordinator reads or steers what a member charges to another account, or
-    orders for all that the member has.
+    """Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+    account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
     """
     sacctmgr(site, "add", "user", ALICE, "account=physics,optics,chemistry")
     sacctmgr(site, "add", "user", BOB, "account=chemistry")

@@ -19,8 +19,8 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
     """Promise: a user steers another user's study
     Promise: a user reads another user's study
 
-    Attack (others): A user asks for another's study by its number, and pins, resets, accepts,
-    orders for and warm-starts it.
+    Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+    their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
     """
     app = "trust-alice"
     run = site.run("true", asked(app), user=ALICE)
@@ -50,7 +50,9 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
 
 
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
-    """Attack (others): A user starts and finishes a run, and tells an outcome."""
+    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
+    runs are over, completes directives, or says how a node is.
+    """
     home = site.paths.home(BOB)
     # The nodes' door does not even open: bob asks at the users'.
     ours = site.paths.client_toml.read_text(encoding="utf-8")
@@ -97,8 +99,9 @@ def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> No
 def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) -> None:
     """Promise: a job fails
 
-    Attack (environment): Another plugin forges the request at submission.
-    Outcome: The job is not tuned.
+    Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
+    at submission.
+    Outcome: The step gets its own hints or none, and no variable of the user's is removed.
     """
     job = forge(site, forger, forged)
     fields = site.ended(job)
@@ -111,8 +114,9 @@ def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) ->
 def test_a_forged_record_does_not_steer_a_job(site: Site) -> None:
     """`IO_AUTOTUNE_SET` is ours, but it comes through the user's hands.
 
-    Attack (environment): A user forges the record `IO_AUTOTUNE_SET`.
-    Outcome: The step gets its own hints, and no variable of the user's is removed.
+    Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
+    at submission.
+    Outcome: The step gets its own hints or none, and no variable of the user's is removed.
     """
     app = "trust-record"
     site.pinned(app, {"cb_nodes": "2"})

@@ -65,8 +65,9 @@ def test_a_narrow_terminal_is_taken_for_one_of_forty_columns(
 
 
 def test_a_reason_of_an_earlier_release_is_shown_as_questions(served: Service) -> None:
-    """Attack (units): The audit has a reason of before reasons were checked, with an escape.
-    Outcome: Lists show question marks; JSON has escapes.
+    """Attack (units): A reason for `--why` is too long, of several lines, or has escapes or
+    characters that are invisible or reorder text.
+    Outcome: It is refused; one of an earlier release is shown with question marks.
     """
     app = "earlier-reason"
     served.run(ALICE, app)

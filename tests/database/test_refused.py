@@ -76,8 +76,10 @@ def test_a_database_that_takes_no_writes_is_told_everywhere_and_nothing_is_lost(
 ) -> None:
     """Promise: a report is lost
 
-    Attack (database): The database is made read-only while jobs start and end.
-    Outcome: Jobs run with their defaults, and every report counts once later.
+    Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+    database or connection left.
+    Outcome: Each is called what it is within seconds; histories can be read, and reports count
+    once later.
     """
     port = free_port()
     said = "takes no writes: default_transaction_read_only is on"

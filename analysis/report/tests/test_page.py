@@ -258,7 +258,7 @@ def test_decades_hold_the_range() -> None:
 
 
 def test_a_drawing_escapes_what_it_is_given() -> None:
-    """Attack (environment): A text or a class of a drawing in the nightly report is markup.
+    """Attack (environment): A name in the nightly report is markup, or an attribute that acts.
     Outcome: The page shows it as text.
     """
     drawing = svg.Drawing(10, 10)

@@ -257,9 +257,10 @@ mod tests {
         );
     }
 
-    /// Attack (files): Processes of a command's control group stop themselves, one of them in a
-    /// session of its own.
-    /// Outcome: All are killed and the group is removed.
+    /// Attack (files): What a command has started is stopped or traced by its user, or can never be
+    /// stopped.
+    /// Outcome: It is killed with its control group; a stop that fails is tried twenty times, and
+    /// then `doctor` tells an admin.
     #[test]
     fn a_group_is_killed_with_those_that_are_stopped() {
         let name = format!("test.{}", std::process::id());

@@ -621,8 +621,7 @@ mod tests {
         assert!(matches!(error, DirectoryError::Untrusted { .. }), "{error}");
     }
 
-    /// Attack (files): Others can write the directory above the run directory, or one below it, and
-    /// swap what is in it.
+    /// Attack (files): Others can make directories where ours are to be, or swap those above.
     /// Outcome: None is used, unless the one above has the sticky bit.
     #[test]
     fn a_directory_that_can_be_swapped_for_another_is_not_used() {

@@ -610,9 +610,10 @@ mod tests {
         assert!(in_force.join("c.n1.7").exists(), "it still runs");
     }
 
-    /// Attack (files): A user's process, or a set-user-ID program, calls itself `slurmstepd:
-    /// [JOBID.STEP]`.
-    /// Outcome: Only processes whose real user is root count as steps.
+    /// Attack (files): A process calls itself `slurmstepd: [JOBID.STEP]`, also one with the
+    /// set-user-ID bit.
+    /// Outcome: Only processes whose real user is root count as steps, and the timer reports the
+    /// job.
     ///
     /// Attack (second-round): sudo, called `slurmstepd: [JOBID.STEP]`, waits for a password as
     /// root.

@@ -1230,8 +1230,10 @@ mod tests {
         );
     }
 
-    /// Attack (files): A command that started wrongly cannot be stopped either.
-    /// Outcome: The kernel's values are back at once; the stop is tried again until it works.
+    /// Attack (files): What a command has started is stopped or traced by its user, or can never be
+    /// stopped.
+    /// Outcome: It is killed with its control group; a stop that fails is tried twenty times, and
+    /// then `doctor` tells an admin.
     #[test]
     fn a_stop_that_fails_keeps_no_value_and_no_later_job() {
         let place = place();
@@ -1406,8 +1408,10 @@ mod tests {
         assert!(saved.jobs().unwrap().is_empty());
     }
 
-    /// Attack (files): Others can write the spool, so that nothing in it is believed.
-    /// Outcome: A job is said to have had settings only if some are saved for its node.
+    /// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+    /// read-only, or writable by others.
+    /// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+    /// exit codes, and no later launch removes them.
     #[test]
     fn in_a_spool_that_is_not_trusted_only_what_is_there_may_be_any_jobs() {
         let spool = tempfile::tempdir().unwrap();

@@ -339,9 +339,10 @@ mod tests {
         assert_eq!(places(spool.path()), 0);
     }
 
-    /// Attack (files): A job writes observed values and marks until their place is full, and makes
-    /// another file there.
-    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB at most.
+    /// Attack (files): A job writes observed values or marks until their place is full, and makes
+    /// other files there.
+    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB
+    /// of marks at most.
     #[test]
     fn a_job_can_leave_no_more_than_fits_in_little_memory() {
         let Some((spool, job, written)) = made() else {
@@ -372,9 +373,8 @@ mod tests {
 
     type Put<'a> = &'a dyn Fn(&Path);
 
-    /// Attack (files): A link to a file of root's, a FIFO, another user's file, or a directory
-    /// stands in the place of the marks.
-    /// Outcome: The observed values beside it are read.
+    /// Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
+    /// directory, or another user's.
     #[test]
     fn what_is_in_the_place_of_the_users_file_is_not_read_and_not_waited_for() {
         let elsewhere = tempfile::tempdir().unwrap();
@@ -410,7 +410,10 @@ mod tests {
         assert!(secret.exists());
     }
 
-    /// Attack (files): The file of marks is a sparse file of 100 MiB.
+    /// Attack (files): A job writes observed values or marks until their place is full, and makes
+    /// other files there.
+    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB
+    /// of marks at most.
     #[test]
     fn of_a_sparse_file_little_is_read() {
         let Some((spool, job, written)) = made() else {

@@ -204,9 +204,10 @@ fn used() -> Node {
     node
 }
 
-/// Attack (files): When a job starts, each of its files is a link, a FIFO, a directory, a socket, a
-/// sparse file of 1 TiB, no text, or writable by anybody.
-/// Outcome: The files are made anew, for root alone.
+/// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
+/// TiB, no text, or writable by anybody, when the job starts or ends.
+/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
+/// one named.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     for kind in KINDS {
@@ -239,9 +240,10 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     }
 }
 
-/// Attack (files): When a job ends, each of its files is a link, a FIFO, a sparse file of 1 TiB, no
-/// text, or writable by anybody.
-/// Outcome: The one good stamp is reported and the bad one named.
+/// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
+/// TiB, no text, or writable by anybody, when the job starts or ends.
+/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
+/// one named.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     for kind in KINDS {
@@ -286,9 +288,10 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     }
 }
 
-/// Attack (files): A spooled report, saved settings or their directory are a link, a FIFO, a sparse
-/// file of 1 TiB, no text, or writable by anybody.
-/// Outcome: The next job's files are laid out.
+/// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
+/// TiB, no text, or writable by anybody, when the job starts or ends.
+/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
+/// one named.
 #[test]
 fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
     for kind in KINDS {
@@ -377,9 +380,10 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     assert!(swapped > 30, "only {swapped} were swapped");
 }
 
-/// Attack (files): A directory below the run directory, or the spool, is a link, or anybody can
-/// write it.
-/// Outcome: It is not used, and the helper says so; what the spool would hold waits in memory.
+/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+/// read-only, or writable by others.
+/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+/// exit codes, and no later launch removes them.
 #[test]
 fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     for (place, name) in ["run", "run/c", "run/c/n1", "run/c/n1/7", "spool"]
@@ -448,9 +452,10 @@ const ENDED: [(&str, &str); 2] = [
     ("SLURM_JOB_DERIVED_EC", "768"),
 ];
 
-/// Attack (files): While a job runs, the spool becomes writable by others, a file, a link,
-/// read-only, or full.
-/// Outcome: The report waits with its marks and exit codes, and no later launch removes it.
+/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+/// read-only, or writable by others.
+/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+/// exit codes, and no later launch removes them.
 ///
 /// Promise: a report is lost
 #[test]
@@ -502,8 +507,10 @@ fn a_spool_that_becomes_unusable_loses_nothing_of_a_job() {
     }
 }
 
-/// Attack (files): slurmd has a limit of no bytes for each file (`LimitFSIZE=`) when a job ends.
-/// Outcome: The job's directory and marks stay, and are reported later.
+/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+/// read-only, or writable by others.
+/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+/// exit codes, and no later launch removes them.
 ///
 /// Promise: a report is lost
 #[test]
@@ -662,8 +669,10 @@ fn who_is_killed_wherever_no_run_with_settings_in_force_counts_as_the_default() 
     assert!(killed > 10, "killed {killed} times alone");
 }
 
-/// Attack (environment): A hook's environment has names with `../`, newlines or 100,000 characters,
-/// false numbers, and malformed requests.
+/// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words, SQL,
+/// zero bytes, or 1,000,000 characters.
+/// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+/// refused.
 #[test]
 fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     let node = used();
@@ -702,7 +711,8 @@ fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     assert!(node.job("job.env").is_file(), "job 7's own files are gone");
 }
 
-/// Attack (files): Others can write `client.toml`, or `node.toml` is a link.
+/// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
+/// others, or its directory is.
 #[test]
 fn a_configuration_that_another_can_write_is_not_used() {
     let node = used();

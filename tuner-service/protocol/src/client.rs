@@ -843,8 +843,10 @@ mod tests {
 
     /// An impostor's unsigned answer.
     ///
-    /// Attack (service): Somebody answers in the service's place, without a signature.
-    /// Outcome: It is an outage: no report is put aside for it.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     ///
     /// Attack (parsers): An unsigned answer or refusal.
     /// Outcome: It is an outage.
@@ -870,8 +872,10 @@ mod tests {
         });
     }
 
-    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, or signed by
-    /// another.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn nothing_else_is() {
         for behaviour in [
@@ -885,8 +889,10 @@ mod tests {
         }
     }
 
-    /// Attack (service): An answer has more than 1 MiB, signed or unsigned.
-    /// Outcome: It is not read.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_answer_that_is_too_long_is_not_read_and_an_unsigned_one_never() {
         for behaviour in [Behaviour::UnsignedLong, Behaviour::SignedLong] {
@@ -904,8 +910,10 @@ mod tests {
         }
     }
 
-    /// Attack (service): The service drips its answer, or what checks its signature hangs.
-    /// Outcome: The client gives up at its one deadline.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn the_deadline_covers_a_server_that_hangs_or_drips_and_a_back_end_that_hangs() {
         for behaviour in [Behaviour::Silent, Behaviour::Dripping] {

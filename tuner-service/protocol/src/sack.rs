@@ -421,7 +421,9 @@ mod tests {
         matches!(result, Err(CredentialError::Unavailable { .. }))
     }
 
-    /// Attack (service): A token of SACK is read twice, or its last character is spelled otherwise.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     fn a_token_is_read_once_by_its_reader() {
         let (user, _user) = sack(USER, |asked| Some(honest(USER, asked)));
@@ -440,8 +442,9 @@ mod tests {
         assert!(is_refused(&service_of_lax_base64.decode(&respelled)));
     }
 
-    /// Attack (service): A token of SACK is for another reader or for anybody, of another context,
-    /// expired, of the future, or malformed.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     fn a_token_is_believed_only_if_it_is_ours_for_this_reader() {
         assert!(decoded(&changed(|_| {})).is_ok());
@@ -472,8 +475,9 @@ mod tests {
         assert!(is_refused(&aged));
     }
 
-    /// Attack (service): A token of SACK is malformed or too long, for Slurm's daemons to choke on.
-    /// Outcome: They are not asked.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     fn what_is_no_token_is_not_even_sent() {
         // To send it would be an outage.
@@ -506,7 +510,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): SACK answers something else than the four zero bytes that are Slurm's yes.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     fn zero_alone_is_a_yes() {
         let refusals: [&[u8]; 6] = [
@@ -598,8 +604,9 @@ mod tests {
         assert!(began.elapsed() < PATIENCE + LATENESS);
     }
 
-    /// Attack (service): A token of SACK comes to sixteen threads at once.
-    /// Outcome: One of them accepts it.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     fn a_replay_is_refused_by_one_of_many_threads_only() {
         let (service, _socket) = sack(SERVICE, |asked| Some(honest(SERVICE, asked)));
@@ -639,8 +646,9 @@ mod tests {
         assert_eq!(admit("a.e.c", &claims, end + 60), (false, 0));
     }
 
-    /// Attack (service): More tokens of SACK are good at once than can be remembered.
-    /// Outcome: No further one is accepted until one has expired.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     fn more_than_can_be_remembered_is_not_accepted() {
         let many = (0..REMEMBERED).map(|number| {
@@ -708,8 +716,9 @@ mod tests {
 
     /// What the stand-ins above pretend. Run it as root where slurmd or sackd has a SACK socket.
     ///
-    /// Attack (service): On real Slurm, a token of SACK is replayed, read by another, has another's
-    /// signature, is made up, or has the algorithm none.
+    /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
+    /// made up, malformed or too long, on a real Slurm too.
+    /// Outcome: Slurm's daemons are not asked about what is no token.
     #[test]
     #[ignore = "needs root and Slurm with AuthType=auth/slurm"]
     #[expect(clippy::print_stdout, reason = "how the other process speaks")]

@@ -318,8 +318,8 @@ mod tests {
         );
     }
 
-    /// Attack (others): A user completes directives, and the account that may do so acts as a
-    /// collector or an admin.
+    /// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
+    /// runs are over, completes directives, or says how a node is.
     #[tokio::test]
     async fn directives_are_completed_by_root_and_the_accounts_named_for_it() {
         let access = by(AccessConfig {
@@ -341,7 +341,8 @@ mod tests {
     /// user, is granted.
     ///
     /// Attack (others): One of each role asks at each endpoint, also where it may not.
-    /// Outcome: Each may do exactly what the table grants it.
+    /// Outcome: Each may do exactly what the table grants; a refusal comes before the body is
+    /// looked at.
     #[tokio::test]
     async fn each_role_may_do_at_each_endpoint_what_the_table_says_and_nothing_else() {
         for role in Role::ALL {

@@ -102,8 +102,10 @@ mod tests {
         Peer::at(address.parse().unwrap())
     }
 
-    /// Attack (floods): One user or one host opens as many connections as it can.
-    /// Outcome: Each has so many at most; local root has no limit.
+    /// Attack (floods): Connections say nothing, begin requests that never end, or are too many of
+    /// one user or host.
+    /// Outcome: Each has so many at most, and each is closed when its time is over; local root has
+    /// no limit.
     ///
     /// Attack (second-round): A hundred users together open connections until none is left for
     /// prologs.

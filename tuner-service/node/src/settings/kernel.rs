@@ -517,7 +517,8 @@ mod tests {
         }
     }
 
-    /// Attack (files): Others can write a lever's file that `node.toml` names, or it is a link.
+    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
+    /// writable by others, or its directory is.
     #[test]
     fn a_file_that_node_toml_names_is_roots_alone() {
         let root = tempfile::tempdir().unwrap();

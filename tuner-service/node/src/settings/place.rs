@@ -223,9 +223,10 @@ mod tests {
         root
     }
 
-    /// Attack (files): In a command's directory a job leaves a thousand nested directories, and one
-    /// that lets nobody in.
-    /// Outcome: All are removed.
+    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    /// command's directory or beside it.
+    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
+    /// mount.
     #[test]
     fn whatever_is_left_in_it_is_removed() {
         let root = root();
@@ -250,8 +251,10 @@ mod tests {
         place.remove(LONG).unwrap();
     }
 
-    /// Attack (files): In a command's directory a job leaves more than can be removed in time.
-    /// Outcome: It is moved where no user can go, and removed later.
+    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    /// command's directory or beside it.
+    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
+    /// mount.
     #[test]
     fn what_takes_longer_is_out_of_the_way_and_removed_later() {
         let root = root();
@@ -274,8 +277,8 @@ mod tests {
         forget_all(&base).unwrap();
     }
 
-    /// Attack (files): Anybody can make directories where a command's directory is to be.
-    /// Outcome: None is made there.
+    /// Attack (files): Others can make directories where ours are to be, or swap those above.
+    /// Outcome: None is used, unless the one above has the sticky bit.
     #[test]
     fn a_directory_in_which_others_could_come_first_is_refused() {
         let root = root();
@@ -332,9 +335,10 @@ mod tests {
         assert!(stays && gone);
     }
 
-    /// Attack (files): A job leaves mounts within mounts in a command's directory, and two on the
-    /// directory itself.
-    /// Outcome: All are unmounted.
+    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    /// command's directory or beside it.
+    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
+    /// mount.
     #[test]
     fn mounts_in_mounts_and_at_the_directory_itself_are_taken_away() {
         if !nix::unistd::geteuid().is_root() {

@@ -337,9 +337,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): The process that reads answers was taken over, and tells root's helper
-    /// what is cut, of wrong lengths, or acts on a terminal.
-    /// Outcome: Only a whole structure is taken, and made printable.
+    /// Attack (service): An answer takes over the process that parses it.
+    /// Outcome: That process is nobody, without capabilities, under a filter of system calls; root
+    /// takes only a whole structure from it.
     #[test]
     fn nothing_but_a_whole_structure_is_taken_from_a_reader() {
         let whole = reply(b"200 2 MUNGE:abc:\n{}".to_vec()).unwrap();

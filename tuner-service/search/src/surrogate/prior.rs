@@ -489,9 +489,10 @@ mod tests {
         assert!(Source::of(&space, &without_default).is_none());
     }
 
-    /// Attack (sharing): Of two studies that another begins from, one says the opposite, or one
-    /// alone calls a parametrization terrible.
-    /// Outcome: What they dispute is not promised, and one study's word rules nothing out.
+    /// Attack (sharing): What other studies promise is the slowest for this study, or they dispute
+    /// it.
+    /// Outcome: One run goes on their word, at most one more is as slow, and then the study's own
+    /// runs decide; no names are told.
     #[test]
     fn what_sources_agree_on_is_promised_and_what_they_dispute_is_not() {
         let space = grid(&[7, 7]);
@@ -512,9 +513,10 @@ mod tests {
         assert!(!one.is_terrible(&worst, 2.0_f64.logarithm()));
     }
 
-    /// Attack (sharing): What another study has learnt is the opposite of what a study's own first
-    /// runs show.
-    /// Outcome: It is hardly believed any more.
+    /// Attack (sharing): What other studies promise is the slowest for this study, or they dispute
+    /// it.
+    /// Outcome: One run goes on their word, at most one more is as slow, and then the study's own
+    /// runs decide; no names are told.
     #[test]
     fn a_few_runs_bear_a_prior_out_or_drop_it() {
         let space = grid(&[7, 7]);

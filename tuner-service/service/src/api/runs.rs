@@ -725,7 +725,9 @@ mod tests {
         }
     }
 
-    /// Attack (environment): A request has an id of a launch that is not of Slurm's form.
+    /// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
+    /// not of Slurm's form.
+    /// Outcome: The launch has the id that Slurm gave it.
     #[test]
     fn slurm_s_id_of_a_launch_may_be_missing_and_is_nothing_else() {
         let read = |job: &str| serde_json::from_str::<Job>(job);

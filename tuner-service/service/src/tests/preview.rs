@@ -202,8 +202,7 @@ async fn of_several_clusters_each_study_is_told_with_its_cluster() {
     }
 }
 
-/// Attack (others): A user, an operator, an admin and root ask in a preview about another user's
-/// application.
+/// Attack (others): A user asks in a preview about another user's application.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]

@@ -34,8 +34,10 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
 
 /// As at a fail-over, before its replica is promoted: who asks again may be answered.
 ///
-/// Attack (database): The database answers, and takes no writes.
-/// Outcome: The store says why, reads, and goes on when writes are taken again.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn a_database_that_is_read_only_is_an_outage() {
     let database = Database::new().await;
@@ -90,8 +92,10 @@ async fn unready(url: &str) -> StoreError {
     error
 }
 
-/// Attack (database): There is no server, host, database or role, or no connection left.
-/// Outcome: Each is called what it is, with what can be done.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn what_keeps_the_service_from_its_database_is_called_what_it_is() {
     let database = Database::new().await;
@@ -278,9 +282,10 @@ async fn over_a_network(database: &Database, connections: u32) -> (Relay, Store)
 /// No request waits longer, whichever statement of it met the silence.
 const NOT_FOR_EVER: Duration = Duration::from_secs(5);
 
-/// Attack (database): The network to the database is cut while a transaction is open, or while
-/// nothing is under way.
-/// Outcome: Nothing waits for it, and each request is told so within seconds.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     let database = Database::new().await;
@@ -304,9 +309,10 @@ async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     assert_eq!(database.number("select count(*) from runs").await, 1);
 }
 
-/// Attack (database): The network to the database is cut while a transaction is open, or while
-/// nothing is under way.
-/// Outcome: Nothing waits for it, and each request is told so within seconds.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     let database = Database::new().await;
@@ -355,9 +361,10 @@ async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     Report::of(1).deliver(&store).await.unwrap();
 }
 
-/// Attack (database): The server takes no more writes from a session in use, as after a promotion
-/// elsewhere.
-/// Outcome: The request may be repeated at once, in another session.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
     let database = Database::new().await;

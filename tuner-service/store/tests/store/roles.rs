@@ -140,8 +140,8 @@ async fn the_services_role_works_and_can_do_nothing_else() {
     connection.close().await.unwrap();
 }
 
-/// Attack (units): In a database that one role had owned, the service's role empties a later table
-/// and changes the audit.
+/// Attack (units): The service's role makes tables, schemas and functions, takes other rights, and
+/// changes or deletes history.
 #[tokio::test]
 async fn a_database_of_one_role_is_taken_over_and_later_tables_are_the_services_too() {
     let database = Database::new().await;

@@ -506,8 +506,8 @@ async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
     assert_eq!(there.number(shares).await, 0);
 }
 
-/// Attack (others): A user adds to another's upload, replaces a piece of it, or never ends it.
-/// Outcome: What is not ended is forgotten.
+/// Attack (others): A user, or an operator, imports a study, or adds to another's upload.
+/// Outcome: It is refused before the body is read; what is not ended is forgotten.
 #[tokio::test]
 async fn pieces_are_one_users_and_are_forgotten() {
     let database = Database::new().await;

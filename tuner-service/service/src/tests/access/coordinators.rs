@@ -93,8 +93,8 @@ async fn an_association_shows_a_study_and_its_end_hides_it() {
     }
 }
 
-/// Attack (others): A coordinator reads or steers what a member charges to another account, or
-/// orders for all that the member has.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 #[tokio::test]
 async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else() {
     let service = TestService::with(COORDINATORS).await;
@@ -157,8 +157,8 @@ async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else
     assert_eq!(ids(&listed, "run_id"), [run["run_id"].as_i64().unwrap()]);
 }
 
-/// Attack (others): A coordinator reads or steers what a member charges to another account, or
-/// orders for all that the member has.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 #[tokio::test]
 async fn another_accounts_study_does_not_exist_for_a_coordinator() {
     let service = site().await;
@@ -235,7 +235,8 @@ async fn what_a_coordinator_does_is_told_the_owner_who_undoes_it() {
     assert_eq!(service.study("ocean").await["ordered"], Value::Null);
 }
 
-/// Attack (others): A former coordinator asks for, resets and exports a member's study.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 #[tokio::test]
 async fn who_coordinates_no_more_sees_no_more() {
     let service = site().await;

@@ -14,8 +14,8 @@ async fn refusal(service: &TestService, request: &Signed) -> String {
     answer.refused(401, "unauthorized")
 }
 
-/// Attack (service): A user sends a credential for another method, path, query, nonce or body,
-/// sends it twice, cuts it, or makes one up.
+/// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
+/// made for another reader.
 #[tokio::test]
 async fn a_credential_is_good_once_and_for_what_it_was_made() {
     let service = TestService::new().await;
@@ -133,7 +133,8 @@ async fn a_nonce_has_32_hexadecimal_digits() {
     }
 }
 
-/// Attack (service): A credential was made for another reader.
+/// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
+/// made for another reader.
 #[tokio::test]
 async fn a_credential_for_another_reader_is_refused() {
     let service = TestService::new().await;

@@ -16,8 +16,8 @@ use crate::listen::{self, Listeners};
 
 const ELSEWHERE: &str = "this address is for root of the nodes; ask at that of users";
 
-/// Attack (service): A user with a good credential asks at the nodes' door, and root asks there for
-/// something else than runs.
+/// Attack (service): Users, and root for anything but runs, come to the nodes' door.
+/// Outcome: They are cut off, or told to ask at the users' door.
 #[tokio::test]
 async fn the_nodes_door_is_for_root_and_for_runs_alone() {
     let service = TestService::new().await;
@@ -90,8 +90,8 @@ async fn over_tcp(address: std::net::SocketAddr, request: &Signed) -> String {
     answer
 }
 
-/// Attack (service): Nodes may come from any port (`nodes_any_port`), and a user of a node asks at
-/// the nodes' door.
+/// Attack (service): Users, and root for anything but runs, come to the nodes' door.
+/// Outcome: They are cut off, or told to ask at the users' door.
 #[tokio::test]
 async fn where_nodes_come_from_any_port_their_users_are_told_to_ask_elsewhere() {
     let service = TestService::new().await;

@@ -82,8 +82,8 @@ async fn known(service: &TestService, study: i64) -> [Value; 3] {
 /// Promise: a user steers another user's study
 /// Promise: a user reads another user's study
 ///
-/// Attack (others): A user asks for another's study by its number, and pins, resets, accepts,
-/// orders for and warm-starts it.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn anothers_study_is_answered_as_one_that_does_not_exist() {
     let service = TestService::new().await;
@@ -116,8 +116,8 @@ async fn anothers_study_is_answered_as_one_that_does_not_exist() {
     assert_eq!(service.database.number(&lines).await, 2);
 }
 
-/// Attack (others): A user lists studies, runs and the audit by another's study, uid, application
-/// and account.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn lists_by_what_is_anothers_are_empty() {
     let service = TestService::new().await;
@@ -154,7 +154,8 @@ async fn lists_by_what_is_anothers_are_empty() {
     }
 }
 
-/// Attack (others): A user asks for an explanation and a replay of another's job.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn anothers_job_is_answered_as_one_that_was_never_tuned() {
     let service = TestService::new().await;
@@ -183,7 +184,8 @@ async fn anothers_job_is_answered_as_one_that_was_never_tuned() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user undoes what another user, or an admin, has done to another's study.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     let service = TestService::new().await;
@@ -218,7 +220,7 @@ async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     }
 }
 
-/// Attack (others): A user asks in a preview what would happen to a job of another's application.
+/// Attack (others): A user asks in a preview about another user's application.
 #[tokio::test]
 async fn a_preview_tells_nothing_of_anothers_study() {
     let service = TestService::new().await;
@@ -254,7 +256,8 @@ async fn the_same_name_of_two_users_is_two_applications() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user starts and finishes a run, and tells an outcome.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn a_user_posts_nothing_in_another_name() {
     let service = TestService::new().await;
@@ -285,7 +288,8 @@ async fn a_user_posts_nothing_in_another_name() {
     }
 }
 
-/// Attack (others): A user asks which runs are over.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn only_root_is_told_which_runs_are_over() {
     let service = TestService::new().await;

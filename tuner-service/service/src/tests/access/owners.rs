@@ -29,7 +29,7 @@ async fn ordered(service: &TestService, uid: u32, app: &str) -> Value {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user orders for another's studies, or for all studies of an application.
+/// Attack (others): A user orders for all studies, or for another's.
 /// Outcome: An order without a user is about one's own studies.
 #[tokio::test]
 async fn a_user_orders_for_their_own_studies_alone() {
@@ -130,7 +130,8 @@ async fn a_user_takes_back_no_order_of_an_admins_but_that_of_one_study() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user undoes what another has done to their own study.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn a_user_steers_and_undoes_nothing_of_another() {
     let service = TestService::new().await;
@@ -165,7 +166,8 @@ async fn a_user_steers_and_undoes_nothing_of_another() {
     assert_eq!(studies[0]["pin"], Value::Null);
 }
 
-/// Attack (others): A user exports another's study, and imports one.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn a_user_exports_their_own_and_imports_nothing() {
     let service = TestService::new().await;
@@ -234,8 +236,8 @@ async fn only_admins_remove_runs() {
     service.user(ADMIN).post("/v1/retention", does).await.ok();
 }
 
-/// Attack (others): A user warm-starts a study from another user's, to learn whether it exists and
-/// what it knows.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn nobody_learns_by_a_warm_start_that_anothers_study_exists() {
     let service = TestService::new().await;

@@ -86,7 +86,8 @@ async fn who_has_two_roles_may_what_the_greater_one_may() {
     user.get("/v1/doctor").await.ok();
 }
 
-/// Attack (others): An operator steers and undoes what is others'.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn an_operator_reads_all_and_steers_their_own() {
     let service = TestService::new().await;
@@ -177,8 +178,8 @@ async fn whether_a_run_is_a_control_run_only_admins_are_told_before_its_verdict(
 /// A directive-delivering accelerator's request.
 const DIRECTED: &str = "app=staged,accelerator=smart-burst-buffer";
 
-/// Attack (others): A user says that the directives of a job were delivered, and SlurmUser says so
-/// of a run that is over.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn only_the_burst_buffers_account_completes_directives() {
     let service = TestService::new().await;
@@ -224,8 +225,8 @@ async fn only_the_burst_buffers_account_completes_directives() {
     user.post("/v1/runs/directives", wrong).await.not_found();
 }
 
-/// Attack (others): The burst buffers' account starts a run without directives, and speaks for
-/// nodes and collectors.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn the_burst_buffers_account_starts_no_run_without_directives() {
     let service = TestService::new().await;

@@ -17,8 +17,9 @@ async fn listed(service: &TestService, uid: u32, query: &str) -> Vec<u64> {
     runs.map(|run| run["job_id"].as_u64().unwrap()).collect()
 }
 
-/// Attack (floods): An admin asks for 10,000 runs or studies at once.
-/// Outcome: A page has 100 runs, or 25 studies.
+/// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
+/// list.
+/// Outcome: A page has 100 runs, or 25 studies; the command puts pages together.
 #[tokio::test]
 async fn lists_come_in_pages() {
     let service = TestService::new().await;
@@ -270,7 +271,7 @@ async fn what_no_history_knows_is_refused_by_its_name() {
     assert!(refusal.contains("colour"), "{refusal}");
 }
 
-/// Attack (values): A user asks for names that the database cannot keep, or that would be SQL.
+/// Attack (values): Names and queries have SQL, zero bytes, escapes, or numbers that overflow.
 #[tokio::test]
 async fn whatever_name_is_asked_for_it_is_a_name() {
     let service = TestService::new().await;

@@ -88,7 +88,10 @@ fn report_of(job: &TestJob, steps: u32) -> FinishRequest {
     }
 }
 
-/// Attack (floods): A user sends or declares a body of more than 64 KiB.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_users_body_is_short() {
     let service = TestService::new().await;
@@ -108,8 +111,10 @@ async fn a_users_body_is_short() {
     }
 }
 
-/// Attack (floods): A job of 40,000 steps makes a report of more than 3 MB.
-/// Outcome: It is taken: root's bodies may have 16 MiB.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_nodes_body_may_be_long() {
     let service = TestService::new().await;
@@ -217,7 +222,10 @@ async fn an_upload_is_named_by_32_small_hexadecimal_digits() {
     }
 }
 
-/// Attack (floods): Connections send bodies without a credential, or with one that is made up.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_of_nobody_is_not_read() {
     let service = TestService::new().await;
@@ -233,7 +241,10 @@ async fn a_body_of_nobody_is_not_read() {
     }
 }
 
-/// Attack (floods): A request declares a body of more than 16 MiB, or a length that is no number.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_that_says_it_is_too_long_is_refused_before_its_credential_is_read() {
     let service = TestService::new().await;
@@ -251,7 +262,10 @@ async fn a_body_that_says_it_is_too_long_is_refused_before_its_credential_is_rea
     root.send_as_it_is(signed).await.ok();
 }
 
-/// Attack (floods): A user sends or declares a body of more than 64 KiB.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_users_body_that_says_it_is_too_long_is_refused_unread() {
     let service = TestService::new().await;
@@ -264,8 +278,10 @@ async fn a_users_body_that_says_it_is_too_long_is_refused_unread() {
     assert_eq!(taken.load(Ordering::Relaxed), 0);
 }
 
-/// Attack (floods): A body comes in pieces without an end, from root, from a user, or from nobody.
-/// Outcome: No more than the sender's limit is read.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_that_does_not_end_is_read_no_further_than_the_limit() {
     let service = TestService::new().await;
@@ -301,8 +317,10 @@ async fn drip(service: &TestService, uid: u32, path: &str, bodies: usize) {
     }
 }
 
-/// Attack (floods): A user's or a collector's bodies drip while a node reports a long job.
-/// Outcome: The report is taken at once.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     let service = TestService::new().await;
@@ -315,8 +333,10 @@ async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     }
 }
 
-/// Attack (floods): A user's or a collector's bodies drip while a node reports a long job.
-/// Outcome: The report is taken at once.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_a_collectors_bodies_that_drip() {
     let service = TestService::new().await;
@@ -343,8 +363,9 @@ fn hostile() -> [(&'static str, Vec<u8>); 7] {
     ]
 }
 
-/// Attack (values): A body is deeply nested, a megabyte long, a list of a million numbers, empty,
-/// no text, or has NaN.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_body_that_is_none_is_refused_and_not_repeated() {
     let service = TestService::new().await;
@@ -366,7 +387,9 @@ async fn a_body_that_is_none_is_refused_and_not_repeated() {
     }
 }
 
-/// Attack (values): A body that is none is sent to whatever steers.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_body_that_is_none_steers_nothing() {
     let service = TestService::new().await;

@@ -96,7 +96,8 @@ async fn answered(service: &TestService, asked: &Asked, pointer: &str, value: Va
         .as_u16()
 }
 
-/// Attack (values): Each field of each body is the least and the greatest that its type can be.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn no_extreme_of_any_field_stops_a_later_sweep() {

@@ -29,8 +29,7 @@ async fn flood(kind: &str, status: u16, mut ask: impl AsyncFnMut() -> Answer) {
     );
 }
 
-/// Attack (floods): Requests are sent without end that are refused: without a credential, beyond
-/// rights or quota, of another host's node.
+/// Attack (floods): Requests that are refused are sent without end.
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_nobody_fill_no_log() {
@@ -64,8 +63,7 @@ async fn refusals_of_nobody_fill_no_log() {
     .await;
 }
 
-/// Attack (floods): Requests are sent without end that are refused: without a credential, beyond
-/// rights or quota, of another host's node.
+/// Attack (floods): Requests that are refused are sent without end.
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_a_user_fill_no_log() {
@@ -118,8 +116,7 @@ async fn refusals_of_a_user_fill_no_log() {
     .await;
 }
 
-/// Attack (floods): Requests are sent without end that are refused: without a credential, beyond
-/// rights or quota, of another host's node.
+/// Attack (floods): Requests that are refused are sent without end.
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_who_asks_too_much_fill_no_log() {
@@ -138,8 +135,7 @@ async fn refusals_of_who_asks_too_much_fill_no_log() {
     .await;
 }
 
-/// Attack (floods): Requests are sent without end that are refused: without a credential, beyond
-/// rights or quota, of another host's node.
+/// Attack (floods): Requests that are refused are sent without end.
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_root_of_another_host_fill_no_log() {
@@ -162,7 +158,7 @@ async fn refusals_of_root_of_another_host_fill_no_log() {
     .await;
 }
 
-/// Attack (floods): Users ask without end while the service's munged is away.
+/// Attack (floods): Requests that are refused are sent without end.
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn requests_that_cannot_be_authenticated_fill_no_log() {
@@ -176,7 +172,7 @@ async fn requests_that_cannot_be_authenticated_fill_no_log() {
     .await;
 }
 
-/// Attack (floods): A collector delivers outcomes without end that the service does not want.
+/// Attack (floods): Requests that are refused are sent without end.
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn outcomes_that_are_not_wanted_fill_no_log() {

@@ -17,8 +17,9 @@ async fn of_a_job(service: &TestService, field: &str, value: &Value) -> [(&'stat
     })
 }
 
-/// Attack (values): A start or a finish has numbers that are negative, fractional or too large, and
-/// names with zero bytes, paths or escapes.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn numbers_and_names_that_cannot_be_are_refused_by_name() {
     let service = TestService::new().await;
@@ -108,8 +109,8 @@ async fn a_job_may_be_of_any_uid_and_have_no_login_name() {
     }
 }
 
-/// Attack (values): A start has time limits beyond all bounds.
-/// Outcome: A number of seconds is taken, however large.
+/// Attack (values): Times, limits and sums are beyond all bounds.
+/// Outcome: What can be counted is taken.
 #[tokio::test]
 async fn limits_that_are_no_seconds_are_refused_and_large_ones_are_limits() {
     let service = TestService::new().await;
@@ -140,8 +141,9 @@ async fn limits_that_are_no_seconds_are_refused_and_large_ones_are_limits() {
     service.job(ALICE, "app=ocean").start(&service).await;
 }
 
-/// Attack (values): A report has measures that are negative, infinite, no number, of bad names, or
-/// too many.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn measures_beyond_all_numbers_are_refused() {
     let service = TestService::new().await;
@@ -190,7 +192,7 @@ async fn measures_beyond_all_numbers_are_refused() {
         .ok();
 }
 
-/// Attack (values): A report's step has lasted for longer than there are nanoseconds to count.
+/// Attack (values): Times, limits and sums are beyond all bounds.
 /// Outcome: What can be counted is taken.
 #[tokio::test]
 async fn durations_beyond_all_bounds_are_taken_as_long_as_they_can_be_counted() {
@@ -221,7 +223,9 @@ async fn durations_beyond_all_bounds_are_taken_as_long_as_they_can_be_counted() 
     assert_ne!(run["state"], "in_flight", "{run}");
 }
 
-/// Attack (values): Root asks of 10,001 runs at once which are over.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn so_many_runs_are_asked_about_at_once() {
     let service = TestService::new().await;
@@ -240,7 +244,7 @@ async fn so_many_runs_are_asked_about_at_once() {
     );
 }
 
-/// Attack (values): The queries of a user have SQL, zero bytes, escapes and numbers that overflow.
+/// Attack (values): Names and queries have SQL, zero bytes, escapes, or numbers that overflow.
 #[tokio::test]
 async fn a_query_is_data() {
     let service = TestService::new().await;
@@ -481,8 +485,9 @@ async fn so_many_outcomes_are_delivered_at_once() {
     collector.post("/v1/outcomes", of(1000)).await.ok();
 }
 
-/// Attack (values): A report has a step twice, a step of no node, exit codes that are none, or more
-/// levers than values.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_report_that_no_node_makes_is_refused_by_name() {
     let service = TestService::new().await;

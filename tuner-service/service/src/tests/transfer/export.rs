@@ -132,7 +132,8 @@ async fn a_cursor_that_is_none_is_refused() {
     );
 }
 
-/// Attack (others): A user exports another's study, and imports one.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]

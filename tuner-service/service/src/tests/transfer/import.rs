@@ -449,7 +449,8 @@ async fn an_upload_is_named_by_what_nobody_guesses() {
     }
 }
 
-/// Attack (others): An admin adds to another's upload, or imports or discards it.
+/// Attack (others): A user, or an operator, imports a study, or adds to another's upload.
+/// Outcome: It is refused before the body is read; what is not ended is forgotten.
 #[tokio::test]
 async fn an_upload_is_its_admins() {
     const OTHER: u32 = ADMIN + 50;
@@ -479,8 +480,8 @@ async fn an_upload_is_its_admins() {
     assert!(there.is_empty().await);
 }
 
-/// Attack (others): A user, or an operator, imports a study.
-/// Outcome: It is refused before its body is read.
+/// Attack (others): A user, or an operator, imports a study, or adds to another's upload.
+/// Outcome: It is refused before the body is read; what is not ended is forgotten.
 #[tokio::test]
 async fn nobody_but_an_admin_imports() {
     let (_here, there, text) = moving().await;

@@ -141,9 +141,9 @@ async fn nodes_that_had_different_values_do_not_count() {
     );
 }
 
-/// Attack (nodes): Root of a node that a job did not have reports it before the job's own node
-/// does.
-/// Outcome: The run counts by its own node.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_node_that_the_job_had_not_is_not_heard() {
     let service = TestService::new().await;
@@ -162,8 +162,9 @@ async fn a_node_that_the_job_had_not_is_not_heard() {
     assert_eq!(service.study("ocean").await["default"]["mean"], 2.0);
 }
 
-/// Attack (nodes): Root of a node that a job did not have is the only one to report it.
-/// Outcome: The run waits for its own node.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_report_of_a_node_that_the_job_had_not_is_none() {
     let service = TestService::new().await;
@@ -182,8 +183,9 @@ async fn a_report_of_a_node_that_the_job_had_not_is_none() {
     );
 }
 
-/// Attack (nodes): Root of another node reports a run first, and Slurm has forgotten the job.
-/// Outcome: The run does not count.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_report_from_elsewhere_shapes_no_study() {
     let service = TestService::new().await;
@@ -361,8 +363,9 @@ async fn many_long_reports_of_a_run_are_merged_one_by_one() {
     assert_eq!(service.database.number(merged).await, 1);
 }
 
-/// Attack (nodes): Root of the job's node reports a parametrization that the run was not given.
-/// Outcome: The run does not count, and says why.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_parametrization_that_was_not_given_does_not_count() {
     let service = TestService::new().await;

@@ -88,9 +88,9 @@ async fn sacct_is_asked_of_several_jobs_at_once_and_understood() {
     assert_eq!(json!(became), expected);
 }
 
-/// Attack (nodes): Root of a node starts and reports a run of a job that ran elsewhere, or of
-/// another user's job.
-/// Outcome: The run does not count.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn slurm_says_where_a_job_was_and_whose_it_is() {
     let service = TestService::new().await;
