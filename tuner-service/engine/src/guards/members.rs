@@ -4,8 +4,8 @@
 //! logs of elapsed, less their own level of the default; of these the weighted median, nobody else by
 //! more than a third of the runs. A point that one other user alone has run counts as one run, which
 //! is not enough to recommend it: whoever wants others to run something needs a second user. One's own
-//! runs count in full: they deceive only oneself. A user whom tuning serves otherwise than the rest
-//! is an outlier, and has a history of their own.
+//! runs count in full: they deceive only oneself. A user whose runs respond differently from the
+//! rest's is an outlier, and has a history of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ impl<'a> Members<'a> {
         members
     }
 
-    /// Whom tuning serves otherwise than the rest: their runs count for themselves alone.
+    /// The users whose runs respond differently from the rest's: they count for themselves alone.
     pub fn outliers(&self) -> &BTreeSet<Member> {
         &self.outliers
     }
