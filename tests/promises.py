@@ -60,7 +60,7 @@ class Section:
     """A part of docs/attacks.md."""
 
     heading: str
-    usually: str
+    usually: str = ""
     """What comes of each attack whose row says nothing else."""
     before: str = ""
     """What stands above its table, below that."""
@@ -143,9 +143,8 @@ What one user can do to others who [share](sharing.md#what-is-heard) a study, or
     ),
     "second-round": Section(
         "The second round",
-        "the mend holds.",
-        "A reader with fresh eyes attacked a running cluster again. What broke and was mended:",
-        """\
+        before="A reader with fresh eyes attacked a running cluster again. What broke, mended:",
+        after="""\
 What held: a fork bomb of a command's whose processes change their number; 1,500 starts while all
 privileged ports wait for stray packets; replays and explanations without pause beside another
 user's requests; a file system in user space over the file of observed values, which the kernel
@@ -175,7 +174,8 @@ ATTACKS = """\
 # Attacks
 
 What an attacker could try against a node's root, the service or another user, what comes of it, and
-the test that tries it. Where a row says nothing of the outcome, it is the one above its table.
+the tests that try it. Where a row says nothing of the outcome, it is the one above its table. A
+row names a kind of attack; the name of each test says which part of it the test tries.
 
 Nothing stops an attacker who can write as root, as the service's account, or in its database. Who
 attacks from where is in [security](security.md). `make promises` writes this page from the markers
@@ -390,7 +390,7 @@ def add(markers: Markers, path: str, text: str) -> None:
         for place, mark in enumerate(found):
             before = found[place - 1] if place else None
             after = found[place + 1] if place + 1 < len(found) else None
-            wrong = _problem(mark, before)
+            wrong = _problem(mark, before, after)
             if wrong is not None:
                 markers.problems.append(f"{path}:{mark.line}: {wrong}")
             elif mark.key == "Promise":
@@ -401,9 +401,11 @@ def add(markers: Markers, path: str, text: str) -> None:
                 markers.attacks.append(attack)
 
 
-def _problem(mark: Mark, before: Mark | None) -> str | None:
+def _problem(mark: Mark, before: Mark | None, after: Mark | None) -> str | None:
     """Return what is wrong with a marker, if anything."""
     follows = before is not None and before.key == "Attack"
+    is_bare = mark.key == "Attack" and (after is None or after.key != "Outcome")
+    section = SECTIONS.get(str(mark.section))
     problems = {
         f"{mark.key} is no marker: Promise, Attack (SECTION) and Outcome are": mark.key
         not in {"Promise", "Attack", "Outcome"},
@@ -412,6 +414,9 @@ def _problem(mark: Mark, before: Mark | None) -> str | None:
         _no_promise(mark.text): mark.key == "Promise" and mark.text not in CLAUSES,
         f"there is no section {mark.section!r}: write Attack (SECTION), one of"
         f" {', '.join(SECTIONS)}": mark.key == "Attack" and mark.section not in SECTIONS,
+        "an Attack without its Outcome below, which its section does not say": is_bare
+        and section is not None
+        and not section.usually,
         "an Outcome without its Attack above": mark.key == "Outcome" and not follows,
     }
     return next((problem for problem, holds in problems.items() if holds), None)
@@ -467,8 +472,8 @@ def attacks_page(markers: Markers) -> str:
         rows = [(*tried, ", ".join(named)) for tried, named in tests.items()]
         parts.append(f"\n## {section.heading}\n\n")
         parts.append(f"{section.before}\n\n" if section.before else "")
-        usually = f"Unless a row says something else, {section.usually}"
-        parts.append(f"{textwrap.fill(usually, COLUMNS)}\n\n")
+        usually = textwrap.fill(f"Unless a row says something else, {section.usually}", COLUMNS)
+        parts.append(f"{usually}\n\n" if section.usually else "")
         parts.append(table(("attack", "outcome", "test"), rows))
         parts.append(f"\n{section.after}\n" if section.after else "")
     return "".join(parts)
