@@ -6,9 +6,10 @@
 A marker stands on the test itself: in Rust in the doc comment directly above it (``///``), in C in
 the comment directly above it (``//``), in Python in its docstring. ``Promise: CLAUSE`` names a row
 of ``CLAUSES``; a test may have several. ``Attack (SECTION): what it tries.`` names one of
-``SECTIONS``, and ``Outcome: what comes of it.`` follows it. What a marker says goes on until a
-blank line or the next marker. CONTRIBUTING.md has an example. An invariant of the soak names its
-promises in ``Invariant.promises``.
+``SECTIONS``. ``Outcome: what comes of it.`` follows it where the section's ``usually`` does not say
+it already. What a marker says goes on until a blank line or the next marker. Tests that try the
+same say it in the same words, and are one row. CONTRIBUTING.md has an example. An invariant of the
+soak names its promises in ``Invariant.promises``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import ast
 import io
 import re
 import sys
+import textwrap
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +29,8 @@ from tables import table
 TREE = Path(__file__).resolve().parents[1]
 PLACES = ("tuner-service", "spank-plugin", "mpi-in-force", "analysis", "tests")
 """Where tests are."""
+COLUMNS = 100
+"""Of the pages' lines."""
 BUILT = frozenset({"build", "target", "__pycache__"})
 """Directories of what is built."""
 OF_SOAK = "tests/soak/invariants.py"
@@ -56,8 +60,10 @@ class Section:
     """A part of docs/attacks.md."""
 
     heading: str
+    usually: str = ""
+    """What comes of each attack whose row says nothing else."""
     before: str = ""
-    """What stands above its table."""
+    """What stands above its table, below that."""
     after: str = ""
     """What stands below it."""
 
@@ -65,54 +71,101 @@ class Section:
 SECTIONS = {
     "files": Section(
         "Files on a node",
-        "Where they are, and whose each directory is, says [the node](node.md#files).",
+        """\
+root follows no link, waits for no file, reads little of what is long, and believes nothing that
+others can have written. Nothing outside of the job's own directory is changed, and the job ends as
+it would without us.""",
+        "[The node's page](node.md#files) says where the files are, and whose each directory is.",
     ),
     "environment": Section(
         "What the user's environment and options say",
         """\
-What can be seen of a control run by its own job is in [limits](limits.md); what other characters of
-a job's name become is in [applications](applications.md).""",
+what is malformed is refused, or means nothing, in short printable words. Root runs no program and
+loads no library of a user's, and no job gets what another one asked for.""",
+        "What becomes of other characters of a job's name is in [applications](applications.md).",
+    ),
+    "drawn": Section(
+        "Which run is a control run",
+        "only admins are told before the run has its verdict.",
+        """\
+Somebody who knew it could cancel control runs and let the others go on, and so prove a gain that is
+none. A job's own user can still see what it runs with ([limits](limits.md)).""",
+    ),
+    "others": Section(
+        "Other users' studies, and what is for others",
+        """\
+what is another user's is answered, word for word, like what does not exist; what is for another
+role is refused. Nothing is changed, nor is there a line of it in the audit.""",
+        "[A table](access.md) says who may do what.",
     ),
     "service": Section(
-        "The service",
+        "Requests and answers",
+        "the request or the answer is refused, and nothing is done or believed.",
         """\
 Requests and answers are [signed](protocol.md#signatures), users and nodes have
-[two doors](protocol.md#two-doors), and [a table](access.md) says who may do what.
-[Root leaves answers to nobody](decisions/0026-answers-are-read-apart.md). What one user can do to
-others who [share](sharing.md#what-is-heard) a study, or [begin](priors.md) from it, is bounded.
-
-`[access] check_origins` is off unless a site sets it: many a munged knows its host as 127.0.1.1.
-The log has ten lines of refusals in 10 s, and the number of the others.""",
+[two doors](protocol.md#two-doors), and [answers are read apart from
+root](decisions/0026-answers-are-read-apart.md).""",
+    ),
+    "nodes": Section(
+        "Nodes, jobs and what Slurm says of them",
+        "the report or the start is refused.",
+        """\
+`[access] check_origins` is off unless a site sets it, because many a munged knows its host as
+127.0.1.1.""",
+    ),
+    "floods": Section(
+        "Floods and limits",
+        """\
+what is too much is refused before it is read. Others are answered meanwhile, and their jobs are
+tuned.""",
+    ),
+    "values": Section(
+        "Impossible values",
+        """\
+the request is refused, and the refusal names the field in printable text. Nothing is stored, and
+the log has no error.""",
+    ),
+    "sharing": Section(
+        "Users who share, or begin from others",
+        "one user's runs count little for others.",
+        """\
+What one user can do to others who [share](sharing.md#what-is-heard) a study, or
+[begin](priors.md) from it, is bounded.""",
+    ),
+    "database": Section(
+        "The database",
+        "nothing waits for it, and what is wrong is said with its remedy.",
     ),
     "units": Section(
-        "Units, database, accounts",
-        "[Each unit](install.md#3-files) of systemd leaves its program what its work needs.",
+        "Units, roles and printed text",
+        "what is tried is refused.",
+        "[Each unit](install.md#3-files) of systemd leaves its program only what its work needs.",
     ),
-    "remembered": Section("What is remembered"),
     "second-round": Section(
         "The second round",
-        "A reader with fresh eyes attacked a running cluster again. What broke and was mended:",
-        """\
+        before="A reader with fresh eyes attacked a running cluster again. What broke, mended:",
+        after="""\
 What held: a fork bomb of a command's whose processes change their number; 1,500 starts while all
 privileged ports wait for stray packets; replays and explanations without pause beside another
 user's requests; a file system in user space over the file of observed values, which the kernel
 refuses to root; 20,000 silent connections at once.
 
-`explain` leaves out the steps of reports that have more than 500, and shows 64 reports of a run.
-
 What is open:
 
-- Root of a node can start a run of a job that is elsewhere before its own node does, in the same
-  user's name. It learns what the study would give; the job runs with it, and does not count. Slurm
-  is not asked in a prolog.
-- All connections of a login host, held by one of its users: its others get no preview and no
-  status. Jobs go on.""",
+- Root of a node can start a run of a job that is elsewhere before the job's own node does, in the
+  same user's name. Slurm is not asked in a prolog. Root learns what the study would give; the job
+  runs with it, and does not count.
+- One user of a login host can hold all of its connections. The host's other users then get no
+  preview and no status; jobs go on.""",
     ),
     "parsers": Section(
         "Parsers of foreign text",
         """\
+the text is read, and what is read is bounded and printable, or it is refused in short printable
+words that say what is wrong. Nothing panics.""",
+        """\
 Each has a [fuzz target](decisions/0016-fuzz-targets-are-tests.md), which gives it kept inputs,
-samples, and thousands of inputs made of them. Nothing panics.""",
+samples, and thousands of inputs made of them.""",
     ),
 }
 """The sections by the keys of markers, in the order of the page."""
@@ -120,11 +173,14 @@ samples, and thousands of inputs made of them. Nothing panics.""",
 ATTACKS = """\
 # Attacks
 
-Attacks on a node's root, the service, or another user; what comes of each; the test that tries it.
-`make promises` writes this page from the markers on the tests, and a unit test compares the two. A
-new file that root reads, a new request, or a new printed text gets a test with a marker:
-`CONTRIBUTING.md` says how. Nothing stops an attacker who can write as root, as the service's
-account, or in its database.
+What an attacker could try against a node's root, the service or another user, what comes of it, and
+the tests that try it. Where a row says nothing of the outcome, it is the one above its table. A
+row names a kind of attack; the name of each test says which part of it the test tries.
+
+Nothing stops an attacker who can write as root, as the service's account, or in its database. Who
+attacks from where is in [security](security.md). `make promises` writes this page from the markers
+on the tests. A new file that root reads, a new request, or a new printed text gets a test with a
+marker, as `CONTRIBUTING.md` says.
 """
 NEVER = """\
 # What must never happen
@@ -156,6 +212,7 @@ class Attack:
     section: str
     attack: str
     outcome: str
+    """What comes of it, or nothing where the section's ``usually`` says it."""
     test: Marked
 
 
@@ -338,14 +395,17 @@ def add(markers: Markers, path: str, text: str) -> None:
                 markers.problems.append(f"{path}:{mark.line}: {wrong}")
             elif mark.key == "Promise":
                 markers.promises.append(Promise(mark.text, comment.test))
-            elif mark.key == "Attack" and after is not None:
-                attack = Attack(str(mark.section), mark.text, after.text, comment.test)
+            elif mark.key == "Attack":
+                outcome = after.text if after is not None and after.key == "Outcome" else ""
+                attack = Attack(str(mark.section), mark.text, outcome, comment.test)
                 markers.attacks.append(attack)
 
 
 def _problem(mark: Mark, before: Mark | None, after: Mark | None) -> str | None:
     """Return what is wrong with a marker, if anything."""
     follows = before is not None and before.key == "Attack"
+    is_bare = mark.key == "Attack" and (after is None or after.key != "Outcome")
+    section = SECTIONS.get(str(mark.section))
     problems = {
         f"{mark.key} is no marker: Promise, Attack (SECTION) and Outcome are": mark.key
         not in {"Promise", "Attack", "Outcome"},
@@ -354,8 +414,9 @@ def _problem(mark: Mark, before: Mark | None, after: Mark | None) -> str | None:
         _no_promise(mark.text): mark.key == "Promise" and mark.text not in CLAUSES,
         f"there is no section {mark.section!r}: write Attack (SECTION), one of"
         f" {', '.join(SECTIONS)}": mark.key == "Attack" and mark.section not in SECTIONS,
-        "an Attack without its Outcome below": mark.key == "Attack"
-        and (after is None or after.key != "Outcome"),
+        "an Attack without its Outcome below, which its section does not say": is_bare
+        and section is not None
+        and not section.usually,
         "an Outcome without its Attack above": mark.key == "Outcome" and not follows,
     }
     return next((problem for problem, holds in problems.items() if holds), None)
@@ -400,16 +461,19 @@ def read(tree: Path = TREE) -> Markers:
 
 
 def attacks_page(markers: Markers) -> str:
-    """Return docs/attacks.md."""
+    """Return docs/attacks.md: tests that try the same are one row."""
     parts = [ATTACKS]
     for key, section in SECTIONS.items():
-        rows = [
-            (one.attack, one.outcome, f"`{one.test.path}` `{one.test.name}`")
-            for one in markers.attacks
-            if one.section == key
-        ]
+        tests: dict[tuple[str, str], list[str]] = {}
+        for one in markers.attacks:
+            if one.section == key:
+                named = f"`{one.test.path}::{one.test.name}`"
+                tests.setdefault((one.attack, one.outcome), []).append(named)
+        rows = [(*tried, ", ".join(named)) for tried, named in tests.items()]
         parts.append(f"\n## {section.heading}\n\n")
         parts.append(f"{section.before}\n\n" if section.before else "")
+        usually = textwrap.fill(f"Unless a row says something else, {section.usually}", COLUMNS)
+        parts.append(f"{usually}\n\n" if section.usually else "")
         parts.append(table(("attack", "outcome", "test"), rows))
         parts.append(f"\n{section.after}\n" if section.after else "")
     return "".join(parts)

@@ -22,7 +22,6 @@ static void set(const char *line, void *data)
 }
 
 // Attack (parsers): The environment of prolog and epilog, in the plugin.
-// Outcome: Each helper that cannot be started is logged.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct ioat_arguments arguments = {.helper = "/nonexistent/helper",

@@ -8,7 +8,6 @@
 #include "text.h"
 
 // Attack (parsers): The job's file.
-// Outcome: Its variables are few, allowed and printable, or it is refused with a reason.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ioat_job_env file;

@@ -14,9 +14,7 @@ static int is_name(const char *text)
     return text[0] == '\0' || ioat_text_is_name(text, strlen(text));
 }
 
-// Attack (parsers): The SPEC of an option, and the job's name and comment.
-// Outcome: What travels with the job is printable and reads back as the same SPEC; a refusal names
-// the option in printable text.
+// Attack (parsers): An option's SPEC, and the job's name and comment.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char error[IOAT_SPEC_ERROR_SIZE], canonical[IOAT_REQUEST_SIZE];

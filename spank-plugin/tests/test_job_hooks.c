@@ -94,9 +94,9 @@ static void any_jobs_hook_puts_back_what_another_left_changed(void **state)
     argument_words[3] = "spool_dir=/var/s";
 }
 
-// Attack (environment): The hook's environment has LD_PRELOAD and another variable of somebody's.
-// Outcome: The helper gets PATH, the listed variables of Slurm, the user's request, and nothing
-// else.
+// Attack (environment): A user submits with LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
+// programs called like ours, in the environment.
+// Outcome: The job is tuned as its option says.
 static void the_helper_is_called_with_a_clean_environment(void **state)
 {
     (void)state;
@@ -170,9 +170,9 @@ static void strange_values_are_left_out(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "is left out"), 2);
 }
 
-// Attack (environment): The request at the prolog is too long, has a second line, is no text, or
-// has an escape.
-// Outcome: The helper is not called, and the log says that this is no request of ours.
+// Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
+// at submission.
+// Outcome: The step gets its own hints or none, and no variable of the user's is removed.
 static void a_forged_request_is_not_passed_on(void **state)
 {
     (void)state;

@@ -129,10 +129,9 @@ static void bad_spec_is_refused(void **state)
     assert_false(scratch_exists("calls"));
 }
 
-// Attack (environment): Another user of the submit host reads the command lines of all processes in
-// /proc while a job is submitted.
-// Outcome: The job's name and comment, and the accelerator's name, stand in none: the helper gets
-// them as its input.
+// Attack (environment): Another user of the submit host reads all command lines in /proc during a
+// submission.
+// Outcome: None has the job's name, comment or accelerator.
 static void no_command_line_has_what_the_user_says(void **state)
 {
     (void)state;
@@ -340,10 +339,9 @@ static void nothing_is_said_where_no_person_reads(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "there is no such key"), 1);
 }
 
-// Attack (environment): A job that was submitted with --io-autotune submits another one, after it
-// has unset any of Slurm's variables but the option's own.
-// Outcome: The option that was inherited asks for nothing, nor does it refuse the submission; what
-// the script or the command line says holds.
+// Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
+// Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+// Outcome: None is a run of its application.
 static void an_inherited_option_asks_for_nothing(void **state)
 {
     (void)state;
@@ -409,10 +407,9 @@ static void who_sets_the_inherited_option_is_told_what_asks(void **state)
     }
 }
 
-// Attack (environment): A job looks for the option in its environment, to hand it to another job
-// under any name.
-// Outcome: It is in none of the variables by which Slurm hands it on, and the name is gone from
-// IO_AUTOTUNE as well: what a job does not inherit it cannot lend.
+// Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
+// Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+// Outcome: None is a run of its application.
 static void a_job_does_not_inherit_what_was_asked_for_it(void **state)
 {
     (void)state;
@@ -503,10 +500,9 @@ static void srun_inside_a_tuned_job_says_what_it_does_not_change(void **state)
     }
 }
 
-// Attack (environment): srun --jobid is run inside a job or outside, with the option, and with what
-// another job asked for in the environment.
-// Outcome: Nothing travels with the step, so that no prolog tunes half of an allocation; it says
-// that the option changes nothing, and promises nothing.
+// Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
+// allocation.
+// Outcome: The step says that the option changes nothing; nothing counts.
 static void a_step_of_another_allocation_neither_asks_nor_promises(void **state)
 {
     (void)state;
@@ -574,8 +570,9 @@ static void srun_inside_a_plain_job_says_why_not(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
 }
 
-// Attack (environment): sbatch is quiet, its stderr has no reader, and the user wants to be told.
-// Outcome: The line is lost; no signal ends the submission.
+// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
+// nothing: full, closed, no reader, or one that has stopped reading.
+// Outcome: What was to be said is lost; the job is submitted, and its run counts.
 static void a_line_that_nobody_reads_ends_no_submission(void **state)
 {
     (void)state;
@@ -705,8 +702,9 @@ static void assert_no_signal_is_left(void)
     }
 }
 
-// Attack (files): sbatch's standard error is a pipe without a reader, or a file that may not grow.
-// Outcome: Neither a preview nor a refusal ends it by a signal, and the job is submitted.
+// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
+// nothing: full, closed, no reader, or one that has stopped reading.
+// Outcome: What was to be said is lost; the job is submitted, and its run counts.
 static void what_cannot_be_said_ends_no_submission(void **state)
 {
     (void)state;
@@ -750,8 +748,9 @@ static void what_was_pending_before_stays(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &mask, NULL), 0);
 }
 
-// Attack (files): Whoever reads sbatch's standard error has stopped to read.
-// Outcome: The submission does not wait for what is only said.
+// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
+// nothing: full, closed, no reader, or one that has stopped reading.
+// Outcome: What was to be said is lost; the job is submitted, and its run counts.
 static void a_reader_that_does_not_read_is_not_waited_for(void **state)
 {
     (void)state;

@@ -51,10 +51,9 @@ def test_a_step_of_another_allocation_neither_tunes_nor_promises(
 ) -> None:
     """Nothing is applied or counted.
 
-    Attack (environment): srun --jobid with the option, for an allocation that did not ask; a second
-    step follows.
-    Outcome: No node tunes half of the allocation, nothing counts, and the step says that the option
-    changes nothing.
+    Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
+    allocation.
+    Outcome: The step says that the option changes nothing; nothing counts.
     """
     said = step(site, allocation, *more, asked("allocations-half"))
     assert "changes nothing" in said, said
@@ -68,9 +67,9 @@ def test_a_tuned_job_does_not_lend_its_request_to_another_allocation(
 ) -> None:
     """It does not, however its environment is changed.
 
-    Attack (environment): A tuned job runs steps of another allocation of its user, by --jobid and
-    by SLURM_JOB_ID.
-    Outcome: The other allocation gets nothing of the job's application.
+    Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
+    allocation.
+    Outcome: The step says that the option changes nothing; nothing counts.
     """
     app = "allocations-lender"
     other = allocation.job_id

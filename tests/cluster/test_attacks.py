@@ -117,9 +117,8 @@ def finish_of(site: Site, job_id: int) -> dict[str, Any]:
 
 
 def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> None:
-    """Attack (service): A user sends a credential for another path or with another body, sends it
-    twice, cuts it, or makes one up.
-    Outcome: The service answers 401.
+    """Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
+    made for another reader.
     """
     path, nonce = "/v1/studies", secrets.token_hex(16)
     credential = sender.credential(ALICE, path, b"", nonce, "GET")
@@ -142,10 +141,9 @@ PATHS = ("/v1/runs/start", "/v1/runs/finish", "/v1/runs/over", "/v1/preview", "/
 
 
 def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
-    """Attack (environment): A user submits with LD_PRELOAD, IO_AUTOTUNE_CONFIG, SPANK_IO_AUTOTUNE,
-    SBATCH_IO_AUTOTUNE, SLURM_* and the sockets of MUNGE and SACK in the environment.
-    Outcome: The job is tuned as its option says, and none of root's helpers loads the user's
-    library.
+    """Attack (environment): A user submits with LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
+    programs called like ours, in the environment.
+    Outcome: The job is tuned as its option says.
     """
     app = "attacks-environment"
     site.pinned(app, {"cb_nodes": "2"})
@@ -192,9 +190,8 @@ def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
 
 def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
     """Attack (files): A job lists, writes, moves, links, removes and mounts over root's
-    directories, and removes, replaces, stretches, opens and links each file in its own, and reads
-    those that are root's.
-    Outcome: Nothing of it works. The job reads the file of its hints, and its run counts.
+    directories and each file in its own.
+    Outcome: Nothing of it works, and the run counts.
     """
     app = "attacks-files"
     site.pinned(app, {"cb_nodes": "2"})
@@ -243,9 +240,10 @@ def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
     ids=["long", "escapes", "lines", "path", "format", "commas"],
 )
 def test_a_hostile_option_is_refused_in_printable_words(site: Site, options: list[str]) -> None:
-    """Attack (environment): An option has 100,000 characters, escapes, lines, a path, formats, or
-    50,000 commas.
-    Outcome: sbatch refuses it, and each line of ours is short and printable.
+    """Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
+    SQL, zero bytes, or 1,000,000 characters.
+    Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+    refused.
     """
     done = site.try_sbatch("true", *options)
     assert done.returncode != 0, done.stdout
@@ -266,8 +264,10 @@ def test_an_option_given_a_thousand_times_is_the_last_one(site: Site) -> None:
 
 
 def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -> None:
-    """Attack (environment): A script has an option of a million characters in a line.
-    Outcome: What sbatch prints is printable, and the next job is tuned.
+    """Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
+    SQL, zero bytes, or 1,000,000 characters.
+    Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+    refused.
     """
     done = site.try_sbatch(f"#SBATCH --io-autotune=app={'x' * 1_000_000}\ntrue")
     assert all(line.isprintable() for line in done.stderr.splitlines()), done.stderr[:500]
@@ -280,10 +280,10 @@ def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -
     ids=["escapes", "lines", "path", "shell", "format", "long", "sql"],
 )
 def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
-    """Attack (environment): A job's name has escapes, lines, a path, a shell's words, formats, SQL,
-    or 1,000 characters.
-    Outcome: The application is a short name of letters, digits and few signs, and `status`,
-    `history` and `explain` print it so.
+    """Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
+    SQL, zero bytes, or 1,000,000 characters.
+    Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+    refused.
     """
     job = site.sbatch("true", "--io-autotune", f"--job-name={name}")
     assert all(line.isprintable() for line in job.stderr.splitlines()), f"{job.stderr!r}"
@@ -299,8 +299,10 @@ def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
 def test_connections_that_say_nothing_keep_nobody_out(site: Site) -> None:
     """Anybody may connect; what is too much of one user's is closed, and others go on.
 
-    Attack (service): A user opens 600 connections and says almost nothing on them.
-    Outcome: The user keeps 64 of them at most, and another user's job is tuned.
+    Attack (floods): Connections say nothing, begin requests that never end, or are too many of one
+    user or host.
+    Outcome: Each has so many at most, and each is closed when its time is over; local root has no
+    limit.
     """
     holding = (
         "import select, socket, sys\n"
@@ -350,7 +352,7 @@ def test_a_run_directory_with_little_room_gives_a_job_all_or_nothing(
     """What root lays out for a job is a few files; a job must never have a part of them.
 
     Attack (files): The run directory has room for none, some or all of a job's files.
-    Outcome: The job gets all of its hints or nothing, ends as it would, and the next one counts.
+    Outcome: The job gets all of its hints or nothing.
     """
     app = "attacks-full"
     if not site.ask(ROOT, "status", app):
@@ -369,9 +371,9 @@ def test_a_run_directory_with_little_room_gives_a_job_all_or_nothing(
 def test_a_users_program_of_our_name_is_not_run(site: Site) -> None:
     """PATH is the user's; the helper is run by its whole path.
 
-    Attack (environment): A user has programs called `io-autotune-node`, `munge` and `squeue` first
-    in PATH.
-    Outcome: None of them is run, and the run counts.
+    Attack (environment): A user submits with LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
+    programs called like ours, in the environment.
+    Outcome: The job is tuned as its option says.
     """
     home = site.paths.home(ALICE)
     directory = home / "bin"

@@ -124,9 +124,8 @@ def by_name(name: str, user: str, site: Site) -> list[int]:
 
 
 def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
-    """Attack (files): A process of the user's that is not the job's holds a lease on the job's file
-    of observed values while the epilog runs.
-    Outcome: The epilog does not wait for it, and reports the run, which counts.
+    """Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
+    directory, or another user's.
     """
     app = "attacks-lease"
     site.pinned(app, {"romio_ds_write": "disable"})
@@ -138,9 +137,10 @@ def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
 
 
 def test_a_job_cannot_fill_the_spool_with_values(site: Site) -> None:
-    """Attack (files): A job writes 60 MB of observed values, and makes other files beside them.
-    Outcome: The file holds 144 KiB at most and there is no other; the run counts, and its report is
-    delivered.
+    """Attack (files): A job writes observed values or marks until their place is full, and makes
+    other files there.
+    Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB of
+    marks at most.
     """
     app = "attacks-values"
     site.pinned(app, {"romio_ds_write": "disable"})
@@ -204,13 +204,14 @@ def reader(site: Site) -> dict[str, str] | None:
 
 @pytest.mark.parametrize("length", [1 << 20, 64 << 20])
 def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> None:
-    """Attack (service): Somebody answers in the service's place, without a signature, with a body
-    of 1 MiB or of 64 MiB.
-    Outcome: The job runs with defaults, and nobody reads the rest of what is too long.
+    """Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    another, dripping, or with 64 MiB.
+    Outcome: It is an outage within the deadline: the job runs with defaults, and no report is put
+    aside.
 
-    Attack (service): An answer would take over whoever parses it.
-    Outcome: What reads the answer is a process of nobody's, without capabilities, under a filter of
-    system calls.
+    Attack (service): An answer takes over the process that parses it.
+    Outcome: That process is nobody, without capabilities, under a filter of system calls; root
+    takes only a whole structure from it.
     """
     place = site.paths.scratch / f"answers-{length}"
     files.directory(place, 0o755)
@@ -236,9 +237,9 @@ def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> 
 
 
 def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) -> None:
-    """Attack (files): The epilog of a job was killed, and another user's processes call themselves
-    by a step of it, one of them untraceable.
-    Outcome: The timer reports the job all the same, and its run counts.
+    """Attack (files): A process calls itself `slurmstepd: [JOBID.STEP]`, also one with the
+    set-user-ID bit.
+    Outcome: Only processes whose real user is root count as steps, and the timer reports the job.
     """
     app = "attacks-name"
     # The second's directory in /proc is root's, because it lets nobody trace it.
@@ -279,9 +280,9 @@ def prepared(site: Site, app: str) -> None:
 
 @pytest.mark.usefixtures("fuse")
 def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> None:
-    """Attack (files): A job leaves directories that let nobody in beside a command's mount and
-    below it.
-    Outcome: The run counts, all is removed, and a later job of another user gets its mount.
+    """Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    command's directory or beside it.
+    Outcome: All are removed, if need be later and out of reach, and a later user gets the mount.
     """
     app = "attacks-beside"
     with rclone(site) as (_slow, mounts):
@@ -300,9 +301,10 @@ def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> Non
 @pytest.mark.usefixtures("fuse")
 @pytest.mark.parametrize("how", ["stopped", "traced"])
 def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: str) -> None:
-    """Attack (files): A user stops or traces the daemon that a command has started for the job, so
-    that it would outlive the job.
-    Outcome: It is gone after the job, and a later job of another user gets its mount.
+    """Attack (files): What a command has started is stopped or traced by its user, or can never be
+    stopped.
+    Outcome: It is killed with its control group; a stop that fails is tried twenty times, and then
+    `doctor` tells an admin.
     """
     app = f"attacks-{how}"
     with rclone(site) as (_slow, mounts), held(site, how) as hold:
@@ -321,9 +323,8 @@ def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: s
 
 @pytest.mark.usefixtures("fuse")
 def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
-    """Attack (files): Another user of the node makes the directories of later jobs first, or lists
-    those that are there.
-    Outcome: Neither works, and the jobs count.
+    """Attack (files): Others can make directories where ours are to be, or swap those above.
+    Outcome: None is used, unless the one above has the sticky bit.
     """
     app = "attacks-place"
     with rclone(site) as (_slow, mounts):
@@ -372,9 +373,10 @@ environment = [{ variable = "STUCK_WORKERS", value = "{workers}" }]
 
 
 def test_a_stop_that_always_fails_is_tried_so_often_and_then_an_admins(site: Site) -> None:
-    """Attack (files): What a command has started can never be stopped.
-    Outcome: Both jobs count; each stop is tried twenty times, and then the doctor tells an admin of
-    it.
+    """Attack (files): What a command has started is stopped or traced by its user, or can never be
+    stopped.
+    Outcome: It is killed with its control group; a stop that fails is tried twenty times, and then
+    `doctor` tells an admin.
     """
     app, option = "attacks-stop", "accelerator=stuck"
     catalogue = site.paths.accelerators / "stuck.toml"

@@ -62,10 +62,10 @@ def history(site: Site) -> Iterator[None]:
 def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     site: Site, jobs: int, kind: str
 ) -> None:
-    """Attack (service): A user floods the service: with requests for the API's description, for
-    lists of runs and of studies, without a credential, with bodies that drip, or with silent
-    connections at either door.
-    Outcome: Every start meanwhile has its answer within a prolog's deadline.
+    """Attack (floods): Users flood the service in every way at once, and reset their studies
+    without end.
+    Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
+    quota allows.
 
     Each kind alone; all of them together are another test's.
     """
@@ -80,10 +80,10 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
 
 @pytest.mark.usefixtures("history")
 def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs: int) -> None:
-    """Attack (service): Two users send all kinds of floods at once, and each resets a study of
-    their own without end.
-    Outcome: Every start has its answer in time, a job is tuned, and resets are as few as the quota
-    allows.
+    """Attack (floods): Users flood the service in every way at once, and reset their studies
+    without end.
+    Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
+    quota allows.
     """
     for user in (ALICE, BOB):
         site.run("true", asked(f"attacks-reset-{user}"), user=user)
@@ -109,9 +109,8 @@ def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs
 def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
     """On the Unix socket, and on TCP before the first byte: they cannot bind its ports.
 
-    Attack (service): A user connects to the nodes' door, by its Unix socket and by TCP, and root
-    asks there for something else than runs.
-    Outcome: The user is cut off without an answer; root gets 401.
+    Attack (service): Users, and root for anything but runs, come to the nodes' door.
+    Outcome: They are cut off, or told to ask at the users' door.
     """
     knock = (
         "import socket, sys\n"
@@ -137,9 +136,9 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
 ) -> None:
     """MUNGE remembers on one host, SACK in one process: the database for all replicas.
 
-    Attack (service): Somebody reads a reset or a report from the network, and sends it to another
-    replica.
-    Outcome: That replica refuses it as read before.
+    Attack (service): A change, a report or an import is read from the network and sent again, to
+    the same or to another replica.
+    Outcome: One is accepted.
     """
     site.run("true", asked("attacks-replay"), user=ALICE)
     path = f"/v1/studies/{site.study('attacks-replay')['study_id']}/reset"
@@ -180,12 +179,10 @@ def another_host_signs(site: Site) -> Iterator[Path]:
 def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
     """Where the site wants it: by the address that munged vouches for, and Slurm's NodeAddr.
 
-    Attack (service): Root of one host speaks for another host's node, and the service has
-    `check_origins`.
-    Outcome: munged vouches for the host's address, which is not the node's, and the service answers
-    403.
+    Attack (nodes): Root of one host speaks for another host's node, or for one that Slurm does not
+    list, and the service has `check_origins`.
 
-    Attack (second-round): With `check_origins`, a start comes of a node that Slurm does not list.
+    Attack (nodes): With `check_origins`, a start comes of a node that Slurm does not list.
     Outcome: The service answers 503, and refuses nothing for good.
     """
     if site.record().variant.auth == "slurm":
@@ -217,8 +214,7 @@ def test_the_service_takes_the_sockets_that_systemd_holds_for_it(
     """While it is down its addresses are systemd's, and no user's to take.
 
     Attack (service): Somebody would take the addresses of a service that is down.
-    Outcome: The service takes them over from whoever holds them for it, as systemd does, and serves
-    both doors there.
+    Outcome: The service takes them over from systemd, which holds them.
     """
     paths = site.paths
     unix = {door: paths.run / f"activated-{door}.sock" for door in ("users", "nodes")}

@@ -369,10 +369,9 @@ def test_the_first_component_of_a_heterogeneous_job_carries_the_run(site: Site) 
 
 
 def test_a_script_is_data(site: Site) -> None:
-    """Attack (service): A job's script has directives with a shell's commands, an escape, and one
-    that goes on in the next line.
-    Outcome: No command is run. Words are added to the plain directive alone, and the others stay as
-    they were.
+    """Attack (nodes): A job's script has directives with a shell's commands, an escape, or a
+    continued line.
+    Outcome: No command is run, and such lines stay as they were.
     """
     app, trap = "bb-attack", site.paths.scratch / "trap"
     _pinned(site, app)
@@ -387,9 +386,8 @@ def test_a_script_is_data(site: Site) -> None:
 
 
 def test_only_the_burst_buffers_account_completes_directives(site: Site) -> None:
-    """Attack (service): A user says that the directives of a job were delivered, and SlurmUser says
-    so of a run that is over.
-    Outcome: The user is refused; SlurmUser finds no such run.
+    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
+    runs are over, completes directives, or says how a node is.
     """
     app = "bb-role"
     job = site.sbatch(BODY, asked(app, DIRECTED))

@@ -72,10 +72,9 @@ def test_what_a_job_was_asked_for_with_is_lent_to_no_other(
 ) -> None:
     """Nothing of it is, whatever the job unsets.
 
-    Attack (environment): A tuned job submits others that ask for nothing, after it has unset any of
-    Slurm's variables: by sbatch, salloc and srun, from a step, three deep, and as an array.
-    Outcome: They are no runs of its application. With the option they have no run at all; with
-    IO_AUTOTUNE, which they inherit without its name, runs of their own names.
+    Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
+    Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+    Outcome: None is a run of its application.
     """
     alice = accounts.find(ALICE)
     place = site.paths.home(ALICE) / outer

@@ -52,9 +52,9 @@ def stored(site: Site, job: Job) -> list[str]:
 
 
 def test_each_launch_has_slurms_id_of_it(site: Site) -> None:
-    """Attack (environment): A user submits with SLURM_JOB_SLUID of another launch in the
-    environment.
-    Outcome: Each launch, also of a requeued job, has the id that Slurm gave it, on each node.
+    """Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
+    not of Slurm's form.
+    Outcome: The launch has the id that Slurm gave it.
     """
     app = "launches"
     began = site.paths.home(ALICE) / f"{app}.began"

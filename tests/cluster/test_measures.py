@@ -114,9 +114,9 @@ def test_a_job_that_takes_no_part_is_not_measured(site: Site) -> None:
 
 
 def test_a_job_cannot_write_what_it_is_said_to_have_done(site: Site) -> None:
-    """Attack (files): A job copies, links, moves or makes a forged record in the place of the
-    record of what it read and wrote.
-    Outcome: Nothing of it works; the run counts, with its true measures.
+    """Attack (files): The record of what a step did is forged, another step's, no record, or
+    missing, or its place is taken.
+    Outcome: Only true records are measured.
     """
     app = "measures-forged"
     names = "rchar wchar syscr syscw read_bytes write_bytes cancelled_write_bytes user_us system_us"
@@ -149,10 +149,9 @@ def test_a_job_cannot_write_what_it_is_said_to_have_done(site: Site) -> None:
 
 @pytest.mark.parametrize("hindrance", ["none", "unwritable", "missing"])
 def test_a_job_ends_alike_whether_it_can_be_measured_or_not(site: Site, hindrance: str) -> None:
-    """Attack (files): A directory stands in the way of a job's record, or the job's directory is
-    gone.
-    Outcome: The job ends and prints as it would. Where only the record is missing, its run counts
-    without measures.
+    """Attack (files): The record of what a step did is forged, another step's, no record, or
+    missing, or its place is taken.
+    Outcome: Only true records are measured.
     """
     job, fence = fenced(site, f"measures-{hindrance}", asked(f"measures-{hindrance}"))
     directory = directory_of(site, job)

@@ -135,9 +135,9 @@ ALIKE = [
 def test_names_that_are_alike_in_ascii_are_applications_that_their_names_find(site: Site) -> None:
     """Each has its own history, and ``status`` finds it by what squeue shows.
 
-    Attack (environment): Jobs have names of other scripts, of bytes that are no UTF-8, and of
-    characters that turn a terminal's text round.
-    Outcome: Each is an application of its own, shown in full where that does no harm.
+    Attack (environment): Jobs have names that look alike, are equal in ASCII, are no UTF-8, or are
+    what is made of another name.
+    Outcome: Each is an application of its own, shown as one harmless line.
     """
     odd = ["names_\udcff", "names_\udcfe", "names_\u202eabc\x1b[2J"]
     jobs = {

@@ -98,10 +98,10 @@ def test_the_report_shows_its_measures_estimates_and_their_intervals(
 
 
 def test_whatever_a_job_writes_as_its_marks_it_and_others_are_unharmed(site: Site) -> None:
-    """Attack (files): A job writes 100 MB of marks, puts a FIFO or a link to a file of root's in
-    their place, marks in FIFOs, devices and another user's file, and ends another user's phase.
-    Outcome: The file holds 144 KiB at most, nobody waits, the other job's marks stay its own, and
-    both runs are judged.
+    """Attack (files): A job writes observed values or marks until their place is full, and makes
+    other files there.
+    Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB of
+    marks at most.
     """
     app = "objective-attack"
     secret = site.paths.scratch / "objective.secret"

@@ -19,10 +19,8 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
     """Promise: a user steers another user's study
     Promise: a user reads another user's study
 
-    Attack (service): A user asks for another's study, its runs and an explanation, and pins, unpins
-    and resets it.
-    Outcome: There is no such study for this user: nothing is shown and nothing changes, also not in
-    the audit.
+    Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+    their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
     """
     app = "trust-alice"
     run = site.run("true", asked(app), user=ALICE)
@@ -52,9 +50,8 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
 
 
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
-    """Attack (service): A user runs the node's helper, to start and finish a run of a job that
-    there is not.
-    Outcome: The service refuses, because only root may, and records no run.
+    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
+    runs are over, completes directives, or says how a node is.
     """
     home = site.paths.home(BOB)
     # The nodes' door does not even open: bob asks at the users'.
@@ -102,9 +99,9 @@ def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> No
 def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) -> None:
     """Promise: a job fails
 
-    Attack (environment): Another plugin forges the request at submission: paths, escapes, lines,
-    100,000 characters, keys twice, unknown words.
-    Outcome: The job ends and prints as it would, and is not tuned.
+    Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
+    at submission.
+    Outcome: The step gets its own hints or none, and no variable of the user's is removed.
     """
     job = forge(site, forger, forged)
     fields = site.ended(job)
@@ -117,8 +114,9 @@ def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) ->
 def test_a_forged_record_does_not_steer_a_job(site: Site) -> None:
     """`IO_AUTOTUNE_SET` is ours, but it comes through the user's hands.
 
-    Attack (environment): A user forges the record `IO_AUTOTUNE_SET` at submission.
-    Outcome: The job gets the hints of its own study, and runs with them.
+    Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
+    at submission.
+    Outcome: The step gets its own hints or none, and no variable of the user's is removed.
     """
     app = "trust-record"
     site.pinned(app, {"cb_nodes": "2"})
@@ -141,10 +139,8 @@ def applied_kind(run: Json) -> str:
 
 
 def test_an_account_is_kept_and_cannot_speak_of_another_job(site: Site) -> None:
-    """Attack (environment): A user submits with an account whose second line looks like another
-    job's end.
-    Outcome: The other job is judged by its own end and has its own account; the forger's run has
-    none.
+    """Attack (environment): A user's account has a second line that looks like another job's end.
+    Outcome: The other job is judged by its own end.
     """
     # Accounts are not enforced here: whoever submits writes anything, and squeue prints it so.
     victim = site.sbatch("exit 3", asked("trust-victim"), "--hold", "--account=physics", user=ALICE)

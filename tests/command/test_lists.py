@@ -31,9 +31,9 @@ def many(served: Service) -> str:
 
 
 def test_pages_are_put_together_each_row_once_and_in_order(served: Service, many: str) -> None:
-    """Attack (service): A user asks for all of a long list at once.
-    Outcome: The service answers page by page, and the command puts them together: each row once,
-    runs from the oldest to the newest.
+    """Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a
+    long list.
+    Outcome: A page has 100 runs, or 250 studies; the command puts pages together.
     """
     history = ("history", "--user", "uucp", "--limit")
     ids = [run["run_id"] for run in served.ask(ROOT, *history, "10000")]

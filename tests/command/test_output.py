@@ -95,8 +95,7 @@ def asked(served: Service) -> None:
 def test_what_is_asked_for_is_written_or_its_loss_is_said(served: Service, command: str) -> None:
     """Attack (units): A file system is full, a file may not grow, or standard error is full or
     closed, while a command prints.
-    Outcome: Where the answer is lost that is said, and the command ends with 1; a pager that is
-    closed is no failure, and a message that is lost changes no exit status.
+    Outcome: A lost answer is said, and ends the command with 1.
     """
     asked(served)
     line = f"io-autotune {command}"
@@ -126,10 +125,9 @@ def test_what_is_asked_for_is_written_or_its_loss_is_said(served: Service, comma
 def test_what_a_job_says_of_itself_never_changes_its_end(
     served: Service, shared: Path, command: str
 ) -> None:
-    """Attack (units): A job under `set -e` marks or reports, rightly or wrongly, where stdout or
-    stderr is full or closed, no file may grow, few descriptors are left, the working directory or
-    the file of marks is gone, or a reader has gone.
-    Outcome: The command ends with 0, prints nothing on stdout, and the job goes on.
+    """Attack (units): A job under `set -e` marks or reports while its output, its files or its
+    descriptors are used up.
+    Outcome: The command ends with 0, and the job goes on.
 
     Promise: a job fails
     """

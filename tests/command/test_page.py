@@ -65,7 +65,7 @@ def test_a_page_fetches_nothing_and_runs_nothing(served: Service) -> None:
 
 
 def test_what_a_job_is_called_is_no_markup(served: Service) -> None:
-    """Attack (service): A job's name is markup.
+    """Attack (others): A job's name is markup.
     Outcome: The page of the user's studies has it as text.
     """
     run = served.live(served.job(ALICE, job_name="<img src=x onerror=alert(1)>&\"'"))

@@ -38,9 +38,9 @@ def test_starts_and_reports_at_once_share_few_sessions(
 ) -> None:
     """Promise: a report is counted twice
 
-    Attack (service): Thirty jobs at once start and end over a PgBouncer in transaction mode, which
-    has three sessions of the server for all of the service's connections.
-    Outcome: Each run is started and counted once.
+    Attack (database): Thirty jobs at once start and end over a PgBouncer in transaction mode with
+    three sessions.
+    Outcome: Each run is counted once.
     """
     migrate(where, server.url())
     with (

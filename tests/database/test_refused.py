@@ -34,9 +34,9 @@ def checked(
 def test_what_cannot_start_does_not_pass(
     where: Place, server: Server, run_service: Runs, root: Path
 ) -> None:
-    """Attack (service): service.toml has a URL of the database that is empty, no URL, another
-    database's, misspelt, or that names files which are not there.
-    Outcome: `--check` refuses each with what to write, and shows no password.
+    """Attack (database): The database's URL is empty, of another database, or has a misspelt
+    parameter or value.
+    Outcome: It is refused when it is read, with what to write, and no password is shown.
     """
     with run_service("checked", server.url(), {}):
         served_toml = where.paths.etc / "checked.toml"
@@ -76,9 +76,10 @@ def test_a_database_that_takes_no_writes_is_told_everywhere_and_nothing_is_lost(
 ) -> None:
     """Promise: a report is lost
 
-    Attack (service): The database is made read-only while jobs start and end.
-    Outcome: Readiness, `doctor`, the metrics and the log say so, starts are refused at once, so
-    that jobs run with their defaults, and every report counts once when it takes writes again.
+    Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+    database or connection left.
+    Outcome: Each is called what it is within seconds; histories can be read, and reports count
+    once later.
     """
     port = free_port()
     said = "takes no writes: default_transaction_read_only is on"

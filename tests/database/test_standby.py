@@ -94,10 +94,9 @@ def test_every_report_that_was_acknowledged_is_there_once_after_a_promotion(
 
     Promise: a report is counted twice
 
-    Attack (service): The primary of the database dies, and its standby is promoted, under some ten
-    starts and reports a second.
-    Outcome: The service finds the new primary by itself, and every report that it acknowledged is
-    there once.
+    Attack (database): The primary dies and its standby is promoted, under ten starts and reports a
+    second.
+    Outcome: Every report that was acknowledged is there once.
     """
     url = pair.primary.url(pair.standby, target_session_attrs="read-write")
     with run_service("promoted", url, {}) as served:

@@ -110,9 +110,9 @@ def test_each_way_that_is_asked_for_is_taken(site: Site, where: Place) -> None:
 
 
 def test_verify_ca_believes_no_authority_of_the_host(site: Site, where: Place) -> None:
-    """Attack (service): A server answers by a certificate that a public authority gave to another
-    host, and the URL says verify-ca.
-    Outcome: The service does not start before its own authority is the only one.
+    """Attack (database): A server has another host's certificate of a public authority, and the
+    URL says verify-ca.
+    Outcome: The service does not start until its own authority is the only one.
     """
     url = site.url("127.0.0.1", sslmode="verify-ca")
     for alone in (None, site.other.certificate):
@@ -124,9 +124,9 @@ def test_verify_ca_believes_no_authority_of_the_host(site: Site, where: Place) -
 def test_a_server_that_is_not_the_one_that_is_meant_is_refused_and_called_so(
     site: Site, where: Place
 ) -> None:
-    """Attack (service): Another server answers in the database's place: with another authority's
-    certificate, with the authority's for another name, or without TLS.
-    Outcome: Nothing is sent to it, and each is called what it is.
+    """Attack (database): Another server answers in the database's place: with another authority's
+    or another name's certificate, or without TLS.
+    Outcome: Nothing is sent to it, and it is called what it is.
     """
     others = str(site.other.certificate)
     cases = {

@@ -1,5 +1,5 @@
 //! The methods of the papers, each with its settings, as published. A method *is* its table of
-//! settings: it keeps no other state. `docs/derivation/methods.md` says what each takes from its
+//! settings: it keeps no other state. `docs/papers/methods.md` says what each takes from its
 //! paper, and what the paper leaves open.
 //!
 //! To add a method, add a folder here, and its line in [`published_methods`].

@@ -227,7 +227,6 @@ mod tests {
     /// line.
     ///
     /// Attack (parsers): An accelerator's file.
-    /// Outcome: Its default can be rendered, or it is refused by its line.
     #[test]
     fn fuzz_catalogue() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");

@@ -585,8 +585,8 @@ meaningless = true
     }
 
     /// Attack (environment): A forged request has an application and, beside it, a job's name and
-    /// comment that a rule would make another application of.
-    /// Outcome: The application that is given stays, and the rest is dropped.
+    /// comment that a rule would make another one of.
+    /// Outcome: The application that is given stays.
     #[test]
     fn a_request_is_resolved_and_keeps_no_comment_that_decided_nothing() {
         let rules = rules(TWO);
@@ -700,8 +700,8 @@ meaningless = true
     }
 
     /// Attack (environment): A rule has a pattern that is huge when compiled, or slow for an engine
-    /// that backtracks, and a job has a name for it.
-    /// Outcome: The pattern is refused, or matches in linear time.
+    /// that backtracks.
+    /// Outcome: It is refused, or matches in linear time.
     #[test]
     fn a_pathological_pattern_is_refused_or_matches_in_linear_time() {
         let of = |pattern: &str| {
@@ -772,7 +772,7 @@ meaningless = true
         }
 
         /// Attack (environment): A job has any name and any comment.
-        /// Outcome: Its application is a name or none; without a good one the job is only observed.
+        /// Outcome: Its application is a name, or it is only observed.
         #[test]
         fn whatever_a_job_is_called_its_application_is_a_name_or_none(
             job_name in ".{0,140}", comment in proptest::option::of(".{0,60}")
@@ -813,7 +813,6 @@ meaningless = true
     /// Rules that can be read decide on any name; a file that is refused is refused by its line.
     ///
     /// Attack (parsers): A file of rules for names of applications.
-    /// Outcome: Rules that are read make names of anything; others are refused by their line.
     #[test]
     fn fuzz_rules() {
         io_autotune_fuzzing::Target::new("rules", &[SHIPPED, TWO])

@@ -307,9 +307,8 @@ mod tests {
         }
     }
 
-    /// Attack (files): Editors and packages leave copies beside an accelerator's file, and a lock that
-    /// is a link to nowhere.
-    /// Outcome: Names say that these are none, so they are not read: the catalogue is as before.
+    /// Attack (files): Editors and packages leave copies beside an accelerator's file, and locks
+    /// that are links to nowhere.
     #[test]
     fn what_editors_and_packages_leave_is_not_read() {
         let directory = tempfile::tempdir().unwrap();

@@ -37,9 +37,9 @@ mod tests {
 
     use super::*;
 
-    /// Attack (files): A job with a limit of the size of files starts the product's programs, which start
-    /// others.
-    /// Outcome: A write beyond the limit fails in the product's, and is as deadly as ever in the others.
+    /// Attack (files): A job with a limit of the size of files starts the product's programs, which
+    /// start others.
+    /// Outcome: The limit stays as deadly as ever for the others.
     #[test]
     fn only_this_program_survives_the_limit() {
         survive_file_size_limit();

@@ -223,10 +223,9 @@ mod tests {
         }
     }
 
-    /// Attack (files): In the place of the file that remembers an outage there is a link to another
-    /// file, or a FIFO, or others can write its directory.
-    /// Outcome: The link is not followed, the FIFO is not waited for, and in such a directory
-    /// nothing is remembered.
+    /// Attack (files): A link or a FIFO stands where an outage is remembered, or others can write
+    /// its directory.
+    /// Outcome: In such a directory nothing is remembered.
     #[test]
     fn what_another_has_put_in_its_place_is_neither_followed_nor_waited_for() {
         use std::os::unix::fs::{PermissionsExt, symlink};

@@ -259,9 +259,10 @@ mod tests {
         );
     }
 
-    /// Attack (files): Processes of a command's control group have stopped themselves, one of them
-    /// in a session of its own.
-    /// Outcome: The group's end kills all of them and removes the group.
+    /// Attack (files): What a command has started is stopped or traced by its user, or can never be
+    /// stopped.
+    /// Outcome: It is killed with its control group; a stop that fails is tried twenty times, and
+    /// then `doctor` tells an admin.
     #[test]
     fn a_group_is_killed_with_those_that_are_stopped() {
         let name = format!("test.{}", std::process::id());

@@ -342,7 +342,6 @@ mod tests {
     }
 
     /// Attack (parsers): `node.toml`.
-    /// Outcome: It is refused by its line, or read; then a command's program has a whole path.
     #[test]
     fn fuzz_node_toml() {
         let sample = "[exclusive]\ncpus = 8\npartitions = [\"main\"]\n[[settings.allow]]\nkind = \"sysctl\"\n\
@@ -490,8 +489,8 @@ mod tests {
         assert!(error.contains("line 2 is not in UTF-8"), "{error}");
     }
 
-    /// Attack (files): Others can write `node.toml`.
-    /// Outcome: It is refused as untrusted.
+    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
+    /// writable by others, or its directory is.
     #[test]
     fn a_file_that_others_can_write_is_not_believed() {
         let directory = tempfile::tempdir().unwrap();

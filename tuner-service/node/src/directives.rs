@@ -351,9 +351,8 @@ mod tests {
         assert_eq!(completion.kept, ["destagers"]);
     }
 
-    /// Attack (service): An answer of the service completes a directive by names and values with
-    /// blanks, lines, options or a shell's words.
-    /// Outcome: The helper refuses the answer.
+    /// Attack (service): An answer completes a directive by names and values with blanks, lines,
+    /// options or a shell's words.
     #[test]
     fn an_answer_cannot_add_anything_but_a_word() {
         for (name, value) in [

@@ -550,9 +550,9 @@ mod tests {
         assert_eq!(names_on_nodes(&run_dir).len(), 1);
     }
 
-    /// Attack (files): A job is launched again while a helper, which has been held up, removes the
-    /// directory of the launch before.
-    /// Outcome: The new launch keeps its directory, with all that is in it.
+    /// Attack (files): A job is launched again while a delayed helper removes the directory of the
+    /// launch before.
+    /// Outcome: The new launch keeps its directory.
     #[test]
     fn what_has_come_to_its_place_meanwhile_is_not_removed() {
         let run = tempfile::tempdir().unwrap();
@@ -633,10 +633,8 @@ mod tests {
         assert!(matches!(error, DirectoryError::Untrusted { .. }), "{error}");
     }
 
-    /// Attack (files): Others can write the directory above the run directory, or one below it, and
-    /// swap what is in it.
-    /// Outcome: No job's directory is made or opened there, but where a directory above has the
-    /// sticky bit.
+    /// Attack (files): Others can make directories where ours are to be, or swap those above.
+    /// Outcome: None is used, unless the one above has the sticky bit.
     #[test]
     fn a_directory_that_can_be_swapped_for_another_is_not_used() {
         let parent = tempfile::tempdir().unwrap();

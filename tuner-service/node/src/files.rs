@@ -263,10 +263,8 @@ mod tests {
     use super::*;
     use crate::testing::Lease;
 
-    /// Attack (files): The file that a user wrote for root is under a lease (`F_SETLEASE`), a link,
-    /// a FIFO, or another user's.
-    /// Outcome: Root opens none of them and waits for none; when the lease has ended the file can
-    /// be read.
+    /// Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
+    /// directory, or another user's.
     #[test]
     fn anothers_file_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();

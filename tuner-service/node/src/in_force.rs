@@ -133,7 +133,6 @@ mod tests {
     }
 
     /// Attack (parsers): The values that the profiling library observed.
-    /// Outcome: Names are bounded, and a few printable values of each are kept.
     #[test]
     fn fuzz_in_force() {
         io_autotune_fuzzing::Target::new("in_force", &["cb_nodes 4\nromio_ds_write enable\n"]).run(

@@ -199,8 +199,9 @@ mod tests {
         assert_eq!(node_job.request.app.as_deref(), Some("ocean"));
     }
 
-    /// Attack (environment): SLURM_JOB_SLUID is empty, a path, or too long.
-    /// Outcome: The launch has no id of Slurm's then.
+    /// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
+    /// not of Slurm's form.
+    /// Outcome: The launch has the id that Slurm gave it.
     #[test]
     fn a_launch_has_slurm_s_id_where_slurmd_tells_one() {
         let sluid = |value| {
@@ -278,8 +279,6 @@ mod tests {
     /// among them.
     ///
     /// Attack (parsers): The environment of prolog and epilog, in the helper.
-    /// Outcome: Names of cluster and node are plain, or the refusal names the variable in printable
-    /// text.
     #[test]
     fn fuzz_environment() {
         let mut ended = environment();

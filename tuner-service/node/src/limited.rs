@@ -114,7 +114,7 @@ mod tests {
 
     /// Attack (second-round): A command's program hangs, also with its output closed and with
     /// children that hang.
-    /// Outcome: It is killed at the limit, and the helper goes on.
+    /// Outcome: It is killed at the limit.
     #[test]
     fn one_that_hangs_is_killed() {
         let mut command = Command::new("/bin/sh");

@@ -416,9 +416,9 @@ mod tests {
         assert_eq!(stalled(&[step(0), step(1)]), 0.091);
     }
 
-    /// Attack (files): The record of what a step read and wrote is another step's, no record, a
-    /// negative number, a directory, a link, or missing.
-    /// Outcome: Only the step whose record is whole is measured.
+    /// Attack (files): The record of what a step did is forged, another step's, no record, or
+    /// missing, or its place is taken.
+    /// Outcome: Only true records are measured.
     #[test]
     fn a_step_that_left_nothing_to_believe_is_not_measured() {
         let run = tempfile::tempdir().unwrap();
@@ -470,8 +470,6 @@ mod tests {
     }
 
     /// Attack (parsers): The record of what a step read and wrote.
-    /// Outcome: Its measures are positive and bounded, or it is refused by its line, in printable
-    /// text.
     #[test]
     fn fuzz_measures() {
         io_autotune_fuzzing::Target::new("measures", &[RECORD]).run(|input| {

@@ -555,10 +555,10 @@ mod tests {
         );
     }
 
-    /// Attack (files): The timer finds a launch over while its job's next launch begins, which changes
-    /// settings and starts an agent.
-    /// Outcome: While a prolog is at the settings the timer leaves the launch for its next pass, and then
-    /// neither ends the agent nor puts back what is the next launch's.
+    /// Attack (files): The timer finds a launch over while the job's next launch begins and changes
+    /// settings.
+    /// Outcome: The timer leaves the launch for its next pass, and then touches nothing of the next
+    /// one's.
     #[tokio::test]
     async fn what_the_next_launch_has_in_force_is_not_put_back() {
         let node = Node::new();
@@ -618,13 +618,14 @@ mod tests {
         assert!(in_force.join("c.n1.7").exists(), "it still runs");
     }
 
-    /// Attack (files): A user's process, or a program with the set-user-ID bit, calls itself
-    /// `slurmstepd: [JOBID.STEP]`.
-    /// Outcome: Only processes whose real user is root count as steps.
+    /// Attack (files): A process calls itself `slurmstepd: [JOBID.STEP]`, also one with the
+    /// set-user-ID bit.
+    /// Outcome: Only processes whose real user is root count as steps, and the timer reports the
+    /// job.
     ///
     /// Attack (second-round): sudo, called `slurmstepd: [JOBID.STEP]`, waits for a password as
     /// root.
-    /// Outcome: A program with the set-user-ID bit does not count as a step.
+    /// Outcome: It does not count as a step.
     #[test]
     fn the_jobs_of_slurms_steps_are_known_by_their_processes() {
         let proc = tempfile::tempdir().unwrap();

@@ -1240,9 +1240,10 @@ mod tests {
         );
     }
 
-    /// Attack (files): A command that started wrongly cannot be stopped either.
-    /// Outcome: The kernel's values are back at once and nothing stays saved for the job; the stop
-    /// is tried again later, until it works.
+    /// Attack (files): What a command has started is stopped or traced by its user, or can never be
+    /// stopped.
+    /// Outcome: It is killed with its control group; a stop that fails is tried twenty times, and
+    /// then `doctor` tells an admin.
     #[test]
     fn a_stop_that_fails_keeps_no_value_and_no_later_job() {
         let place = place();
@@ -1358,10 +1359,10 @@ mod tests {
         }
     }
 
-    /// Attack (files): A file system is unmounted while a job runs that has a setting of it, and
-    /// mounted again, under another name.
-    /// Outcome: The run does not count; the value, which nothing can take back, is forgotten with a
-    /// line, and the next job on the node is tuned.
+    /// Attack (files): A file system is mounted again under another name while a job has a setting
+    /// of it.
+    /// Outcome: The run does not count, the value is forgotten with a line, and the node's next job
+    /// is tuned.
     ///
     /// Promise: a failed run is taken for a fast one
     #[test]
@@ -1391,8 +1392,7 @@ mod tests {
     }
 
     /// Attack (files): A late epilog puts settings back while the next job's prolog changes them.
-    /// Outcome: One waits for the other, or leaves the settings to a later hook: none forgets how a
-    /// setting was while it is changed.
+    /// Outcome: One waits for the other, or leaves the settings to a later hook.
     ///
     /// Promise: a setting stays changed after a job
     #[test]
@@ -1418,8 +1418,10 @@ mod tests {
         assert!(saved.jobs().unwrap().is_empty());
     }
 
-    /// Attack (files): Others can write the spool, so that nothing in it is believed.
-    /// Outcome: A job is said to have had settings only if some are saved for jobs of its node.
+    /// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+    /// read-only, or writable by others.
+    /// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+    /// exit codes, and no later launch removes them.
     #[test]
     fn in_a_spool_that_is_not_trusted_only_what_is_there_may_be_any_jobs() {
         let spool = tempfile::tempdir().unwrap();

@@ -315,7 +315,7 @@ mod tests {
     /// A report in the spool is sent as it was written, or is refused by its line.
     ///
     /// Attack (parsers): A spooled report.
-    /// Outcome: It is sent as it was written, or refused by its line.
+    /// Outcome: It is sent as it was written, or refused.
     #[test]
     fn fuzz_spool() {
         let sample = r#"{"job": {"cluster": "c", "job_id": 7, "restart_count": 0, "uid": 1000, "gid": 1000, "node": "n1",
@@ -336,9 +336,8 @@ mod tests {
     }
 
     /// Attack (files): In the spool there are bytes, JSON that is no report, a directory, a FIFO,
-    /// and a link to another file.
-    /// Outcome: Each is put aside as refused, none is tried again or waited for, and what the link
-    /// leads to stays as it is.
+    /// and a link.
+    /// Outcome: Each is put aside as refused.
     #[tokio::test]
     async fn what_can_never_be_read_is_put_aside_and_not_tried_for_ever() {
         use std::os::unix::fs::symlink;

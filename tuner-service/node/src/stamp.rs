@@ -138,7 +138,6 @@ mod tests {
     }
 
     /// Attack (parsers): The stamp of a step.
-    /// Outcome: It has at least one node, or is refused by what is wrong, in printable text.
     #[test]
     fn fuzz_stamp() {
         io_autotune_fuzzing::Target::new("stamp", &[STAMP]).run(|input| {

@@ -331,12 +331,11 @@ mod tests {
     /// written only in the job's directory, and the plugin gets lines that it accepts.
     ///
     /// Attack (service): The service is wrong, and signs its answer.
-    /// Outcome: Files are written in the job's directory alone, and the plugin gets printable
-    /// lines, without a variable that a loader or Slurm acts on.
+    /// Outcome: Files are written in the job's directory alone, and no variable is set that a
+    /// loader or Slurm acts on.
     ///
     /// Attack (parsers): The service's answer to a start.
-    /// Outcome: It is laid out in the job's directory, or refused; what is no answer is refused by
-    /// its line.
+    /// Outcome: It is laid out in the job's directory alone, or refused.
     #[test]
     fn fuzz_answer() {
         let sample = r#"{"run_id": 17, "phase": "design", "role": "design", "parametrization": {"cb_nodes": 2,

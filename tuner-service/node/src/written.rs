@@ -343,9 +343,10 @@ mod tests {
         assert_eq!(places(spool.path()), 0);
     }
 
-    /// Attack (files): A job writes observed values and marks until their place is full, and makes
-    /// another file there.
-    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values at most.
+    /// Attack (files): A job writes observed values or marks until their place is full, and makes
+    /// other files there.
+    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB
+    /// of marks at most.
     #[test]
     fn a_job_can_leave_no_more_than_fits_in_little_memory() {
         let Some((spool, job, written)) = made() else {
@@ -376,9 +377,8 @@ mod tests {
 
     type Put<'a> = &'a dyn Fn(&Path);
 
-    /// Attack (files): In the place of the file of marks there is a link to a file of root's, a
-    /// FIFO, another user's file, or a directory.
-    /// Outcome: It is not read and not waited for; the observed values beside it are read.
+    /// Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
+    /// directory, or another user's.
     #[test]
     fn what_is_in_the_place_of_the_users_file_is_not_read_and_not_waited_for() {
         let elsewhere = tempfile::tempdir().unwrap();
@@ -414,8 +414,10 @@ mod tests {
         assert!(secret.exists());
     }
 
-    /// Attack (files): The file of marks is a sparse file of 100 MiB.
-    /// Outcome: Little of it is read, and it measures nothing.
+    /// Attack (files): A job writes observed values or marks until their place is full, and makes
+    /// other files there.
+    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB
+    /// of marks at most.
     #[test]
     fn of_a_sparse_file_little_is_read() {
         let Some((spool, job, written)) = made() else {
@@ -429,8 +431,7 @@ mod tests {
         assert!(marked.measures.is_empty() && marked.dropped.len() == 1);
     }
 
-    /// Attack (second-round): Another file is mounted over the files of observed values and marks,
-    /// as a user's file system can be where fuse.conf has `user_allow_other`.
+    /// Attack (second-round): Another file is mounted over the files of observed values and marks.
     /// Outcome: It is not read, and the mount is taken away.
     #[test]
     fn what_is_mounted_over_the_file_is_not_read() {

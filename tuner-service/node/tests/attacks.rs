@@ -205,11 +205,10 @@ fn used() -> Node {
     node
 }
 
-/// Attack (files): In the place of each file of a job there is, when the job starts, a link (also a
-/// dangling or a hard one), a FIFO, a directory, a socket, a sparse file of 1 TiB, bytes that are
-/// no text, or a file that anybody can write.
-/// Outcome: The start makes the job's files anew, for root alone, removes old stamps and measures,
-/// and changes nothing elsewhere.
+/// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
+/// TiB, no text, or writable by anybody, when the job starts or ends.
+/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
+/// one named.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     for kind in KINDS {
@@ -242,11 +241,10 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     }
 }
 
-/// Attack (files): In the place of each file of a job there is, when the job ends, a link, a FIFO,
-/// a directory, a socket, a sparse file of 1 TiB, bytes that are no text, or a file that anybody
-/// can write.
-/// Outcome: The end reports the one step whose stamp is good, names the bad stamp, removes the
-/// directory, and changes nothing elsewhere.
+/// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
+/// TiB, no text, or writable by anybody, when the job starts or ends.
+/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
+/// one named.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     for kind in KINDS {
@@ -292,11 +290,10 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     }
 }
 
-/// Attack (files): A link, a FIFO, a directory, a socket, a sparse file of 1 TiB, bytes that are no
-/// text, or a file that anybody can write, stands in the place of a report in the spool, of saved
-/// settings, or of their directory, while the helper ends a job, starts it and restores.
-/// Outcome: The helper comes to its end, changes nothing elsewhere, and lays out the next job's
-/// files.
+/// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
+/// TiB, no text, or writable by anybody, when the job starts or ends.
+/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
+/// one named.
 #[test]
 fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
     for kind in KINDS {
@@ -348,10 +345,9 @@ fn swap(node: &Node, places: &[PathBuf], stop: &AtomicBool) -> usize {
     swapped
 }
 
-/// Attack (files): Somebody swaps a job's files for links, FIFOs and the rest as fast as they can,
-/// while the end reads them.
-/// Outcome: The end reports the stamp that is left alone, nothing of another file gets into the
-/// report, and the next start works.
+/// Attack (files): Somebody swaps a job's files for links and FIFOs as fast as possible while the
+/// end reads them.
+/// Outcome: The stamp that is left alone is reported, and nothing of another file.
 #[test]
 fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     let mut swapped = 0;
@@ -388,11 +384,10 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     assert!(swapped > 30, "only {swapped} were swapped");
 }
 
-/// Attack (files): A directory below the run directory, or the spool, is a link to elsewhere, or
-/// anybody can write it.
-/// Outcome: The helper does not use it: it writes nothing where a link leads to, and says that a
-/// job was not reported or not started. Only the job's own directory is made anew, and what such a
-/// spool would hold waits in memory.
+/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+/// read-only, or writable by others.
+/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+/// exit codes, and no later launch removes them.
 #[test]
 fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     for (place, name) in ["run", "run/c", "run/c/n1", "run/c/n1/7", "spool"]
@@ -462,10 +457,10 @@ const ENDED: [(&str, &str); 2] = [
     ("SLURM_JOB_DERIVED_EC", "768"),
 ];
 
-/// Attack (files): While a job runs, others become able to write the spool; a file, a link or a
-/// read-only file system comes to its place; or the helper may write no file at all.
-/// Outcome: The report waits with the job's marks and exit codes, in memory or until the helper can
-/// write, and no launch of the job that begins meanwhile removes it.
+/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+/// read-only, or writable by others.
+/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+/// exit codes, and no later launch removes them.
 ///
 /// Promise: a report is lost
 #[test]
@@ -517,9 +512,10 @@ fn a_spool_that_becomes_unusable_loses_nothing_of_a_job() {
     }
 }
 
-/// Attack (files): slurmd has a limit of no bytes for each file (`LimitFSIZE=`) when a job ends.
-/// Outcome: The helper is not ended by a signal. The job's directory and its marks stay, and whoever
-/// reports the launch later finds them.
+/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
+/// read-only, or writable by others.
+/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
+/// exit codes, and no later launch removes them.
 ///
 /// Promise: a report is lost
 #[test]
@@ -545,8 +541,7 @@ fn where_the_helper_may_write_no_file_the_launch_waits_with_all_that_it_left() {
 }
 
 /// Attack (files): No epilog reports a launch, and the job is launched again.
-/// Outcome: The next launch finds nothing of it, and the timer reports it, with its steps and its
-/// marks.
+/// Outcome: The timer reports it, with its steps and marks.
 ///
 /// Promise: a report is lost
 #[test]
@@ -623,9 +618,8 @@ fn half_changed() -> (Node, PathBuf) {
     (node, setting)
 }
 
-/// Attack (files): The helper was killed while it changed settings for a job. Then its end is killed
-/// in each write, rename, removal and unmount; the job's end, or another's hook and the next launch of
-/// the job, come after that.
+/// Attack (files): The helper is killed while it changes settings, and again in each write while it
+/// puts them back.
 /// Outcome: The settings are put back, and no report says that the job ran with the default.
 ///
 /// Promise: a setting stays changed after a job
@@ -680,10 +674,10 @@ fn who_is_killed_wherever_no_run_with_settings_in_force_counts_as_the_default() 
     assert!(killed > 10, "killed {killed} times alone");
 }
 
-/// Attack (environment): The environment of a hook has names with `../`, `.`, newlines or 100,000
-/// characters, false numbers, and requests with paths, escapes and lines.
-/// Outcome: The helper refuses it, names the variable in printable text, and touches no file of the
-/// job's or elsewhere.
+/// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words, SQL,
+/// zero bytes, or 1,000,000 characters.
+/// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+/// refused.
 #[test]
 fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     let node = used();
@@ -722,8 +716,8 @@ fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     assert!(node.job("job.env").is_file(), "job 7's own files are gone");
 }
 
-/// Attack (files): Others can write `client.toml`, or `node.toml` is a link.
-/// Outcome: Root's helper uses neither and names the file; the job starts all the same.
+/// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
+/// others, or its directory is.
 #[test]
 fn a_configuration_that_another_can_write_is_not_used() {
     let node = used();

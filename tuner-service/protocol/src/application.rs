@@ -138,10 +138,9 @@ mod tests {
         }
     }
 
-    /// Attack (environment): Jobs have names that are the same in ASCII, in length, or at a glance:
-    /// of other scripts, of other characters, longer than a name, and beside each the name that the
-    /// application of another one has.
-    /// Outcome: Each is an application of its own, and a name that a user can type is none of them.
+    /// Attack (environment): Jobs have names that look alike, are equal in ASCII, are no UTF-8, or
+    /// are what is made of another name.
+    /// Outcome: Each is an application of its own, shown as one harmless line.
     #[test]
     fn what_differs_stays_apart() {
         let long = "a".repeat(128);
@@ -217,9 +216,10 @@ mod tests {
         }
     }
 
-    /// Attack (environment): A job's name has an escape sequence, marks that turn text round, and a
-    /// line's end.
-    /// Outcome: Beside the application's name it is one line that does none of it.
+    /// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
+    /// SQL, zero bytes, or 1,000,000 characters.
+    /// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+    /// refused.
     #[test]
     fn what_is_said_beside_a_name_is_harmless() {
         assert_eq!(called("ocean", None), "ocean");

@@ -852,11 +852,13 @@ mod tests {
 
     /// An impostor's unsigned answer.
     ///
-    /// Attack (service): Somebody answers in the service's place, without a signature.
-    /// Outcome: It is an outage, in short printable text: no report is put aside for it.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     ///
     /// Attack (parsers): An unsigned answer or refusal.
-    /// Outcome: The error is transient, short and printable.
+    /// Outcome: It is an outage.
     #[test]
     fn fuzz_refusal() {
         let body = r#"{"error": {"code": "busy", "message": "the study is busy; ask again"}}"#;
@@ -879,9 +881,10 @@ mod tests {
         });
     }
 
-    /// Attack (service): Somebody answers in the service's place: garbage, without a signature, or
-    /// signed by another.
-    /// Outcome: No such answer is taken.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn nothing_else_is() {
         for behaviour in [
@@ -895,8 +898,10 @@ mod tests {
         }
     }
 
-    /// Attack (service): An answer has more than 1 MiB, signed or unsigned.
-    /// Outcome: It is not read. Where a client takes more, that is a signed one alone.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_answer_that_is_too_long_is_not_read_and_an_unsigned_one_never() {
         for behaviour in [Behaviour::UnsignedLong, Behaviour::SignedLong] {
@@ -914,8 +919,10 @@ mod tests {
         }
     }
 
-    /// Attack (service): The service hangs or drips its answer, or what checks its signature hangs.
-    /// Outcome: The client gives up at its one deadline.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
+    /// another, dripping, or with 64 MiB.
+    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
+    /// put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn the_deadline_covers_a_server_that_hangs_or_drips_and_a_back_end_that_hangs() {
         for behaviour in [Behaviour::Silent, Behaviour::Dripping] {

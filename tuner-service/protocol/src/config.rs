@@ -213,9 +213,8 @@ mod tests {
     const GOOD: &str =
         "endpoints = [\"unix:/run/x.sock\", \"tcp:127.0.0.1:80\"]\nservice_user = \"root\"\n";
 
-    /// Attack (files): `client.toml` belongs to another user, others can write it, or it is a
-    /// device.
-    /// Outcome: Root refuses it as untrusted.
+    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
+    /// writable by others, or its directory is.
     #[test]
     fn root_uses_no_configuration_that_another_can_have_written() {
         if !nix::unistd::geteuid().is_root() {
@@ -262,7 +261,6 @@ mod tests {
     }
 
     /// Attack (parsers): `client.toml`.
-    /// Outcome: It is read, or refused by its line.
     #[test]
     fn fuzz_client_toml() {
         io_autotune_fuzzing::Target::new("client_toml", &[GOOD]).run(|input| {

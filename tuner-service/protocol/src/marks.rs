@@ -386,7 +386,6 @@ mod tests {
     }
 
     /// Attack (parsers): The file of a job's marks.
-    /// Outcome: Its measures are few, of known names, positive, finite and bounded.
     #[test]
     fn fuzz_marks() {
         let samples = [

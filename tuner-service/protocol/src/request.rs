@@ -362,9 +362,10 @@ mod tests {
         assert_eq!(sent, serde_json::json!({ "app": "ocean", "mode": "tune" }));
     }
 
-    /// Attack (environment): A request has names and comments with bad escapes, zero bytes, lines
-    /// or too many bytes, keys twice, and unknown words.
-    /// Outcome: It is refused by what is wrong with it.
+    /// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
+    /// SQL, zero bytes, or 1,000,000 characters.
+    /// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
+    /// refused.
     #[test]
     fn each_mistake_is_named() {
         for (text, expected) in [
@@ -408,9 +409,9 @@ mod tests {
         assert_eq!(longest.to_string().parse(), Ok(longest));
     }
 
-    /// Attack (environment): Jobs have names of bytes that are no UTF-8, and names that look like
-    /// what is made of these.
-    /// Outcome: Each is a text of its own, which travels on as it is.
+    /// Attack (environment): Jobs have names that look alike, are equal in ASCII, are no UTF-8, or
+    /// are what is made of another name.
+    /// Outcome: Each is an application of its own, shown as one harmless line.
     #[test]
     fn names_of_other_bytes_are_other_texts() {
         let names = [
@@ -454,7 +455,6 @@ mod tests {
     }
 
     /// Attack (parsers): The request that travels with a job.
-    /// Outcome: It reads back as the same request, or the refusal names its key in printable text.
     #[test]
     fn fuzz_request() {
         let samples = [

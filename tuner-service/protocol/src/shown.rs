@@ -96,7 +96,7 @@ pub fn shown_json(json: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Attack (service): A text that is shown has zero bytes, escapes, lines, characters that
+    /// Attack (others): A text that is shown has zero bytes, escapes, lines, characters that
     /// reorder text, or 100,000 characters.
     /// Outcome: Each such character is a question mark, and the text is cut.
     #[test]

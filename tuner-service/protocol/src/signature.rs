@@ -212,8 +212,8 @@ mod tests {
         }
     }
 
-    /// Attack (service): A credential is read a second time, or by another than its reader.
-    /// Outcome: It is refused, with MUNGE and with SACK.
+    /// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
+    /// made for another reader.
     #[test]
     fn a_credential_is_read_once_and_by_its_reader_alone() {
         for cast in casts() {

@@ -211,7 +211,7 @@ mod tests {
         assert!(Arc::ptr_eq(&ocean, &admissions.of(&study("ocean"))));
     }
 
-    /// Attack (service): Resets make the service forget what it has read.
+    /// Attack (floods): Resets make the service forget what it has read.
     /// Outcome: It forgets its own study's alone.
     #[tokio::test]
     async fn a_steered_study_is_read_anew_and_no_other() {

@@ -423,9 +423,10 @@ mod tests {
         answer
     }
 
-    /// Attack (service): A connection says nothing, half a request, or less than the body that it
-    /// declares.
-    /// Outcome: It is closed when its time is over, and others are answered.
+    /// Attack (floods): Connections say nothing, begin requests that never end, or are too many of
+    /// one user or host.
+    /// Outcome: Each has so many at most, and each is closed when its time is over; local root has
+    /// no limit.
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_or_drips_is_let_go_of() {
         let directory = tempfile::tempdir().unwrap();
@@ -458,9 +459,8 @@ mod tests {
         server.await.unwrap();
     }
 
-    /// Attack (service): Somebody comes to the nodes' door from an unprivileged port, or as another
-    /// user than root.
-    /// Outcome: They are cut off before the first byte; from a privileged port there is an answer.
+    /// Attack (service): Users, and root for anything but runs, come to the nodes' door.
+    /// Outcome: They are cut off, or told to ask at the users' door.
     #[tokio::test]
     async fn the_nodes_door_is_closed_to_whoever_is_not_root_before_the_first_byte() {
         let mut listeners = listeners();

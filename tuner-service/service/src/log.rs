@@ -99,8 +99,9 @@ where
 mod tests {
     use crate::tests::log::Log;
 
-    /// Attack (service): The database is gone for a night, and each request and each sweep says so.
-    /// Outcome: Of each such line a few a second are written; no other line is lost.
+    /// Attack (database): The database is gone for a night, and each request and each sweep says
+    /// so.
+    /// Outcome: A few such lines a second are logged.
     #[test]
     fn a_fault_that_lasts_does_not_fill_the_log() {
         let log = Log::listen();

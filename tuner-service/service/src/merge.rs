@@ -540,9 +540,9 @@ mod tests {
         assert_eq!((run.applied, run.missing), (given(4), None));
     }
 
-    /// Attack (service): A node that a job did not have reports it too, and says that the job had
-    /// one node, or two.
-    /// Outcome: As more nodes have reported than the job has, the run has a contradiction.
+    /// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's,
+    /// or what the run was not given.
+    /// Outcome: The run counts by its own node, waits for it, or does not count.
     #[test]
     fn a_node_that_the_job_had_not_makes_all_of_them_doubtful() {
         let own = report("n1", 1, given(4), &[step(Step::BATCH, 1, 5)]);
@@ -706,8 +706,8 @@ mod tests {
     }
 
     proptest! {
-        /// Attack (service): Nodes report the largest and the smallest numbers that there are.
-        /// Outcome: Sums are finite and positive, and the same in whatever order the reports come.
+        /// Attack (values): Times, limits and sums are beyond all bounds.
+        /// Outcome: What can be counted is taken.
         #[test]
         fn whatever_nodes_report_in_whatever_order_a_sum_is_finite(
             mut values in prop::collection::vec(prop_oneof![1.0..1e18, Just(f64::MAX), Just(5e-324)], 1..20),

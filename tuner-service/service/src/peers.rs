@@ -102,12 +102,14 @@ mod tests {
         Peer::at(address.parse().unwrap())
     }
 
-    /// Attack (service): One user or one host opens as many connections as it can.
-    /// Outcome: Each has so many at the most; others have places, and local root has no limit.
+    /// Attack (floods): Connections say nothing, begin requests that never end, or are too many of
+    /// one user or host.
+    /// Outcome: Each has so many at most, and each is closed when its time is over; local root has
+    /// no limit.
     ///
     /// Attack (second-round): A hundred users together open connections until none is left for
     /// prologs.
-    /// Outcome: All together have so many at the most, and local root has no limit.
+    /// Outcome: All together are bounded, and local root is not.
     #[test]
     fn no_user_and_no_host_holds_all_connections_and_root_may() {
         let peers = Peers::new(Most {
@@ -141,8 +143,7 @@ mod tests {
         assert!(peers.place(Peer::User(1000)).is_some());
     }
 
-    /// Attack (second-round): A host opens connections from each address that it has: every
-    /// loopback address, IPv4 within IPv6, or a network of IPv6.
+    /// Attack (second-round): A host opens connections from each address that it has.
     /// Outcome: It counts as one host.
     #[test]
     fn a_host_is_one_peer_whichever_of_its_addresses_it_uses() {

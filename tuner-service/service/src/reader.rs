@@ -97,8 +97,8 @@ mod tests {
         }
     }
 
-    /// Attack (service): A user or a coordinator asks for what is one user's.
-    /// Outcome: That is never more than what they see without asking for one user.
+    /// Attack (others): A user or a coordinator asks for what is one user's.
+    /// Outcome: That is never more than what they see anyway.
     #[test]
     fn what_is_seen_of_one_user_is_never_more_than_what_is_seen() {
         let of = |owner_uid, members: Option<&[(u32, &str)]>| Seen {

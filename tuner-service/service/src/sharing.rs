@@ -309,10 +309,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): A user who is not in a rule's group has an application that the rule is
+    /// Attack (sharing): A user who is not in a rule's group has an application that the rule is
     /// about.
-    /// Outcome: The rule does not let the user share; the next rule whose group the user is in
-    /// does.
+    /// Outcome: The rule does not let the user share.
     #[test]
     fn the_first_rule_of_ones_own_decides() {
         let rules = [

@@ -1009,9 +1009,8 @@ mod tests {
         }
     }
 
-    /// Attack (remembered): A run is reported of a job that no source has ever listed.
-    /// Outcome: It counts only if Slurm says that the job completed, or where an admin has
-    /// configured no source.
+    /// Attack (nodes): Root of a node reports a run of a job that no source ever listed.
+    /// Outcome: It counts only if Slurm says that it completed, or if no source is configured.
     #[test]
     fn a_job_that_no_source_ever_listed_counts_by_slurms_word_alone() {
         let made_up = |asked, outcome| Facts {

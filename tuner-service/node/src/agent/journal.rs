@@ -234,7 +234,6 @@ mod tests {
     }
 
     /// Attack (parsers): The journal that an agent leaves.
-    /// Outcome: Its entries are bounded, with one value for each lever.
     #[test]
     fn fuzz_journal() {
         let root = tempfile::tempdir().unwrap();

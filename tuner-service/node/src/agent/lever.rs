@@ -234,8 +234,8 @@ mod tests {
         assert_eq!(&told[..length], b"8\n");
     }
 
-    /// Attack (files): A lever's file is a link.
-    /// Outcome: The agent's files are not opened.
+    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
+    /// writable by others, or its directory is.
     #[test]
     fn a_link_is_not_followed() {
         let (root, mut files) = place();

@@ -317,8 +317,7 @@ mod tests {
         assert_eq!(sources.read(), None);
     }
 
-    /// Attack (parsers): The statistics that an agent reads, in each format.
-    /// Outcome: Any text can be read.
+    /// Attack (parsers): The statistics that an agent reads.
     #[test]
     fn fuzz_statistics() {
         let samples = [

@@ -91,7 +91,7 @@ mod tests {
         );
     }
 
-    /// Attack (service): A directive in a job's script goes on in the next line, or has characters
+    /// Attack (nodes): A directive in a job's script goes on in the next line, or has characters
     /// that act on a terminal.
     /// Outcome: The line stays as its user wrote it.
     #[test]
@@ -126,7 +126,7 @@ mod tests {
     /// text stays in front.
     ///
     /// Attack (parsers): Directives of a job's script.
-    /// Outcome: Each stays one line, and what its user wrote stays in front; 256 at most are read.
+    /// Outcome: What the user wrote stays in front, in one line.
     #[test]
     fn fuzz_directives() {
         let samples: [&[u8]; 4] = [

@@ -435,9 +435,8 @@ mod tests {
         assert_eq!(kernel.read(target).unwrap(), "mq-deadline");
     }
 
-    /// Attack (files): The name of a setting leads elsewhere: by `..`, by slashes, by a link out of
+    /// Attack (files): A setting's name leads elsewhere: by `..`, slashes, a link out of
     /// `/proc/sys` or `/sys/block`, or as an option of lctl.
-    /// Outcome: It is neither read nor written.
     #[test]
     fn nothing_leads_out_of_the_kernels_trees() {
         let root = tempfile::tempdir().unwrap();
@@ -522,8 +521,8 @@ mod tests {
         }
     }
 
-    /// Attack (files): Others can write a lever's file that `node.toml` names, or it is a link.
-    /// Outcome: A file that others can write is not written, and a link is not read.
+    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
+    /// writable by others, or its directory is.
     #[test]
     fn a_file_that_node_toml_names_is_roots_alone() {
         let root = tempfile::tempdir().unwrap();

@@ -369,8 +369,8 @@ mod tests {
         }
     }
 
-    /// Attack (files): Another process has an agent's id by now.
-    /// Outcome: It is not ended: the id counts only with the time at which the agent started.
+    /// Attack (files): Another process has an agent's process id by now.
+    /// Outcome: It is not ended, because the id counts only with its start time.
     #[test]
     fn only_the_process_that_was_started_is_ended() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();

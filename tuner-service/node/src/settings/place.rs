@@ -227,9 +227,10 @@ mod tests {
         root
     }
 
-    /// Attack (files): In a command's directory a job leaves a thousand directories within each
-    /// other, and one that lets nobody in.
-    /// Outcome: All of it is removed.
+    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    /// command's directory or beside it.
+    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
+    /// mount.
     #[test]
     fn whatever_is_left_in_it_is_removed() {
         let root = root();
@@ -254,8 +255,10 @@ mod tests {
         place.remove(LONG).unwrap();
     }
 
-    /// Attack (files): In a command's directory a job leaves more than can be removed in time.
-    /// Outcome: It is moved where no user can go, and removed later.
+    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    /// command's directory or beside it.
+    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
+    /// mount.
     #[test]
     fn what_takes_longer_is_out_of_the_way_and_removed_later() {
         let root = root();
@@ -278,8 +281,8 @@ mod tests {
         forget_all(&base).unwrap();
     }
 
-    /// Attack (files): Anybody can make directories where a job's directory for a command is to be.
-    /// Outcome: None is made there.
+    /// Attack (files): Others can make directories where ours are to be, or swap those above.
+    /// Outcome: None is used, unless the one above has the sticky bit.
     #[test]
     fn a_directory_in_which_others_could_come_first_is_refused() {
         let root = root();
@@ -312,10 +315,9 @@ mod tests {
         fs::metadata(point).unwrap().dev() != above.dev()
     }
 
-    /// Attack (second-round): While root unmounts what is mounted in a command's directory, a link
-    /// takes the place of a directory on the way, so that another mount of the node would be
-    /// detached.
-    /// Outcome: The link is not followed: the other mount stays, and the user's own is unmounted.
+    /// Attack (second-round): While root unmounts in a command's directory, a link takes the place
+    /// of a directory on the way.
+    /// Outcome: The link is not followed; the other mount stays.
     #[test]
     fn a_link_leads_no_unmount_out_of_the_directory() {
         if !nix::unistd::geteuid().is_root() {
@@ -337,9 +339,10 @@ mod tests {
         assert!(stays && gone);
     }
 
-    /// Attack (files): A job leaves mounts within mounts in a command's directory, and two on the
-    /// directory itself.
-    /// Outcome: All are unmounted, and the directory can be removed.
+    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
+    /// command's directory or beside it.
+    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
+    /// mount.
     #[test]
     fn mounts_in_mounts_and_at_the_directory_itself_are_taken_away() {
         if !nix::unistd::geteuid().is_root() {
@@ -356,8 +359,7 @@ mod tests {
     }
 
     /// Attack (second-round): A mount's name is no UTF-8.
-    /// Outcome: The mounts of a command's directory are found and unmounted all the same, and so is
-    /// its control group found.
+    /// Outcome: The mounts of a command's directory are found all the same.
     #[test]
     fn a_mount_whose_name_is_no_text_hides_no_other() {
         use std::os::unix::ffi::OsStrExt;

@@ -269,7 +269,6 @@ mod tests {
     /// The values read from a file are those that were written, or the file is refused by its line.
     ///
     /// Attack (parsers): A file of saved settings.
-    /// Outcome: What is read is what was written, or it is refused by its line.
     #[test]
     fn fuzz_saved() {
         let sample = r#"{"boot_id": "b", "values": [{"target": {"kind": "sysctl", "name": "vm.dirty_bytes"}, "value": "0"}],
@@ -286,9 +285,7 @@ mod tests {
         });
     }
 
-    /// Attack (files): Somebody forges saved settings, for root to write them into the kernel:
-    /// others can write the directory, or one above it, or it is a link.
-    /// Outcome: Root does not even list what is there.
+    /// Attack (files): Somebody forges saved settings, for root to write them into the kernel.
     #[test]
     fn what_others_can_have_put_there_is_not_acted_on() {
         let root = tempfile::tempdir().unwrap();
@@ -317,8 +314,8 @@ mod tests {
         assert!(saved.jobs().is_err(), "a link");
     }
 
-    /// Attack (files): A user locks what can be opened of a spool that a site lets users read.
-    /// Outcome: The helper does not wait: its lock is a file that root alone can open.
+    /// Attack (files): A user locks what can be opened of a spool that users may read.
+    /// Outcome: The helper's lock is a file that only root can open.
     #[test]
     fn no_user_can_keep_the_helpers_from_their_lock() {
         let root = tempfile::tempdir().unwrap();

@@ -339,9 +339,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): The process that reads answers was taken over, and tells root's helper
-    /// something that is cut, has wrong lengths, or acts on a terminal.
-    /// Outcome: Only a whole structure is taken, and what it says of an error is made printable.
+    /// Attack (service): An answer takes over the process that parses it.
+    /// Outcome: That process is nobody, without capabilities, under a filter of system calls; root
+    /// takes only a whole structure from it.
     #[test]
     fn nothing_but_a_whole_structure_is_taken_from_a_reader() {
         let whole = reply(b"200 2 MUNGE:abc:\n{}".to_vec()).unwrap();
@@ -371,7 +371,6 @@ mod tests {
     }
 
     /// Attack (parsers): An answer's head, and what its reader tells of it.
-    /// Outcome: Lengths are bounded, and a signature is one word.
     #[test]
     fn fuzz_answer_and_reply() {
         io_autotune_fuzzing::Target::new("read_answer", &[SIGNED, "200 2 MUNGE:abc:\n{}"]).run(

@@ -500,9 +500,10 @@ mod tests {
         assert!(Source::of(&space, &without_default).is_none());
     }
 
-    /// Attack (service): One of two studies that another begins from says the opposite of the
-    /// other, or one alone calls a parametrization terrible.
-    /// Outcome: What they dispute is not promised, and one study's word alone rules nothing out.
+    /// Attack (sharing): What other studies promise is the slowest for this study, or they dispute
+    /// it.
+    /// Outcome: One run goes on their word, at most one more is as slow, and then the study's own
+    /// runs decide; no names are told.
     #[test]
     fn what_sources_agree_on_is_promised_and_what_they_dispute_is_not() {
         let space = grid(&[7, 7]);
@@ -524,9 +525,10 @@ mod tests {
         assert!(!one.is_terrible(&worst, 2.0_f64.logarithm()));
     }
 
-    /// Attack (service): What another study has learnt is the opposite of what a study's own first
-    /// runs show.
-    /// Outcome: It is hardly believed any more; where they agree it is.
+    /// Attack (sharing): What other studies promise is the slowest for this study, or they dispute
+    /// it.
+    /// Outcome: One run goes on their word, at most one more is as slow, and then the study's own
+    /// runs decide; no names are told.
     #[test]
     fn a_few_runs_bear_a_prior_out_or_drop_it() {
         let space = grid(&[7, 7]);

@@ -640,7 +640,6 @@ mod tests {
         "user": "alice", "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
 
     /// Attack (parsers): The body of a request.
-    /// Outcome: What is read names applications in plain text, or the refusal says what is wrong.
     #[test]
     fn fuzz_body() {
         let samples = [
@@ -726,8 +725,9 @@ mod tests {
         }
     }
 
-    /// Attack (environment): A request has an id of a launch that is not of Slurm's form.
-    /// Outcome: The service refuses it.
+    /// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
+    /// not of Slurm's form.
+    /// Outcome: The launch has the id that Slurm gave it.
     #[test]
     fn slurm_s_id_of_a_launch_may_be_missing_and_is_nothing_else() {
         let read = |job: &str| serde_json::from_str::<Job>(job);
@@ -741,7 +741,6 @@ mod tests {
     }
 
     /// Attack (parsers): The query of a request.
-    /// Outcome: It is read, or refused with a reason.
     #[test]
     fn fuzz_query() {
         let samples = [

@@ -186,8 +186,7 @@ root|
     }
 
     /// Attack (parsers): The output of sacctmgr.
-    /// Outcome: Accounts and users are plain names, root coordinates nothing, and a coordinator's
-    /// members are members.
+    /// Outcome: Root coordinates nothing.
     #[test]
     fn fuzz_associations() {
         let samples = [MEMBERS, COORDINATORS];
@@ -235,8 +234,7 @@ root|
         assert_eq!(known.counts(), (3, 4, 2));
     }
 
-    /// Attack (service): Slurm has root coordinate an account, and root of any node asks.
-    /// Outcome: Root coordinates nothing.
+    /// Attack (others): Slurm has root coordinate an account, and root of any node asks.
     #[test]
     fn root_of_any_node_coordinates_nothing() {
         assert_eq!(known().coordinated_by(0).count(), 0);
@@ -262,9 +260,9 @@ root|
         assert_eq!(found, [&("physics", "alice"), &("physics", "bob")]);
     }
 
-    /// Attack (service): One user coordinates so many members that questions grow without end.
-    /// Outcome: One who has more than 10,000 pairs of member and account coordinates nobody; others
-    /// are as before.
+    /// Attack (others): One user coordinates so many members that questions grow without end.
+    /// Outcome: With more than 10,000 pairs of member and account they coordinate nobody; `doctor`
+    /// names them.
     #[test]
     fn who_would_coordinate_too_many_coordinates_nobody() {
         let users = (1..=MOST_PAIRS).map(|user| format!("all|u{user}\n"));

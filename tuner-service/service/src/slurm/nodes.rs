@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(nodes("No nodes in the system\n").count(), 0);
     }
 
-    /// Attack (service): A host speaks for another host's node, or for one that is not known.
-    /// Outcome: It is refused; in both spellings of its address it may speak for its own.
+    /// Attack (nodes): Root of one host speaks for another host's node, or for one that Slurm does
+    /// not list, and the service has `check_origins`.
     #[test]
     fn a_host_speaks_for_its_own_node_alone() {
         let nodes = Nodes::new(Program {

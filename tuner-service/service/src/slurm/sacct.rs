@@ -154,7 +154,6 @@ mod tests {
 ";
 
     /// Attack (parsers): The output of sacct.
-    /// Outcome: It tells ends of Slurm's alone.
     #[test]
     fn fuzz_sacct() {
         io_autotune_fuzzing::Target::new("sacct", &[TOLD]).run(|input| {

@@ -204,8 +204,7 @@ noise
 ";
 
     /// Attack (parsers): The output of squeue.
-    /// Outcome: It tells of jobs alone that were asked for, with ends of Slurm's and plain
-    /// accounts.
+    /// Outcome: It tells only of jobs that were asked for.
     #[test]
     fn fuzz_squeue() {
         let launches = [launch(1, 0), launch(26, 0), launch(27, 0)];

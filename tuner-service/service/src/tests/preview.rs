@@ -202,9 +202,7 @@ async fn of_several_clusters_each_study_is_told_with_its_cluster() {
     }
 }
 
-/// Attack (service): A user, an operator, an admin and root ask what would happen to a job of
-/// another user's application.
-/// Outcome: Each is told of their own studies alone: for them it is new.
+/// Attack (others): A user asks in a preview about another user's application.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]

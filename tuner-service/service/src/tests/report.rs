@@ -57,7 +57,7 @@ async fn each_file_of_the_latest_night_is_served_with_the_nights_name() {
     }
 }
 
-/// Attack (service): A user who may not read the report asks for it.
+/// Attack (others): A user who may not read the report asks for it.
 /// Outcome: It is refused, whether there is one or not.
 #[tokio::test]
 async fn who_may_not_read_the_report_does_not_learn_whether_there_is_one() {
@@ -126,9 +126,8 @@ async fn the_next_night_takes_the_place_of_the_one_before() {
     }
 }
 
-/// Attack (service): A report reader asks for another file than the report's, by a path out of its
-/// directory.
-/// Outcome: It is refused: the report has five files.
+/// Attack (others): A reader of the report asks for another file, by a path out of its directory.
+/// Outcome: There are five files and no other.
 #[tokio::test]
 async fn nothing_beside_the_reports_five_files_is_served() {
     let (service, directory) = serving().await;

@@ -46,7 +46,6 @@ fn time(parametrization: &Json) -> f64 {
 /// Each line has an answer: the result, or an error that says what to write.
 ///
 /// Attack (parsers): The lines of `optimize`.
-/// Outcome: Each has an answer: the result, or an error that says what to write.
 #[test]
 fn fuzz_lines() {
     let sample = r#"{"ask":true}
@@ -104,7 +103,6 @@ fn the_page_is_right() {
 /// A space is read and takes a session, or is refused with its file's name.
 ///
 /// Attack (parsers): The space of `optimize`.
-/// Outcome: It takes a session, or is refused with its file's name.
 #[test]
 fn fuzz_space() {
     // In either form, which its first character tells.

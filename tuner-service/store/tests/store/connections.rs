@@ -34,9 +34,10 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
 
 /// As at a fail-over, before its replica is promoted: who asks again may be answered.
 ///
-/// Attack (service): The database answers, and takes no writes.
-/// Outcome: The store is not ready and says why, what was to be written is told as an outage, histories
-/// can be read, and all goes on when writes are taken again, by connections that are there already.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn a_database_that_is_read_only_is_an_outage() {
     let database = Database::new().await;
@@ -91,9 +92,10 @@ async fn unready(url: &str) -> StoreError {
     error
 }
 
-/// Attack (service): There is no server, no such host, no such database, no such role, or no connection
-/// left for the role.
-/// Outcome: Each is called what it is, with what can be done, and none is told as a busy database.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn what_keeps_the_service_from_its_database_is_called_what_it_is() {
     let database = Database::new().await;
@@ -282,9 +284,10 @@ async fn over_a_network(database: &Database, connections: u32) -> (Relay, Store)
 /// The longest that any request waits, whichever of its statements meets the silence.
 const NOT_FOR_EVER: Duration = Duration::from_secs(5);
 
-/// Attack (service): The network to the database is cut without a word while a transaction is open.
-/// Outcome: Neither its next statement nor its end is waited for, the database is called silent, and once
-/// the network is back the store goes on although it has one connection only.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     let database = Database::new().await;
@@ -308,8 +311,10 @@ async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     assert_eq!(database.number("select count(*) from runs").await, 1);
 }
 
-/// Attack (service): The network to the database is cut without a word while nothing is under way.
-/// Outcome: Statements, reports, starts and sweeps that come then are told so within seconds, each of them.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     let database = Database::new().await;
@@ -358,9 +363,10 @@ async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     Report::of(1).deliver(&store).await.unwrap();
 }
 
-/// Attack (service): The database's server takes no more writes from a session that is in use, as after a
-/// promotion elsewhere.
-/// Outcome: The request that met it may be repeated at once, and by then another session was looked for.
+/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
+/// database or connection left.
+/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
+/// later.
 #[tokio::test]
 async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
     let database = Database::new().await;

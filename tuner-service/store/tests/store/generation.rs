@@ -326,8 +326,9 @@ async fn where_one_side_has_no_id_of_slurm_s_the_times_decide_as_before() {
     );
 }
 
-/// Attack (environment): A start of one user has the id of another user's launch.
-/// Outcome: It gets a run of its own, and the other keeps theirs.
+/// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or not of
+/// Slurm's form.
+/// Outcome: The launch has the id that Slurm gave it.
 #[tokio::test]
 async fn another_user_s_run_is_not_had_by_saying_its_id() {
     let database = Database::new().await;

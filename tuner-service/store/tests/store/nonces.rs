@@ -9,8 +9,9 @@ use crate::support::{Database, Report, Start, point};
 
 const NONCE: &str = "0123456789abcdef0123456789abcdef";
 
-/// Attack (service): Eight readings of one request come at once, by two replicas.
-/// Outcome: The database says of one alone that it is the first.
+/// Attack (service): A change, a report or an import is read from the network and sent again, to
+/// the same or to another replica.
+/// Outcome: One is accepted.
 #[tokio::test]
 async fn of_all_who_read_a_request_one_is_the_first() {
     let database = Database::new().await;
@@ -31,9 +32,9 @@ async fn of_all_who_read_a_request_one_is_the_first() {
     assert!(other.is_first_reading(&others).await.unwrap());
 }
 
-/// Attack (service): A report is sent again, to the same and to another replica, of a run that it
-/// names, that it does not name, or that never started.
-/// Outcome: The second is refused as replayed.
+/// Attack (service): A change, a report or an import is read from the network and sent again, to
+/// the same or to another replica.
+/// Outcome: One is accepted.
 #[tokio::test]
 async fn a_report_is_read_once_by_all_whatever_its_run() {
     let database = Database::new().await;

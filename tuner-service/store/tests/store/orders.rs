@@ -64,8 +64,9 @@ async fn taken<T: Send + 'static>(
     results.iter().filter(|result| result.is_ok()).count()
 }
 
-/// Attack (service): A user sends many orders at once, more than a user may have in force or change in a day.
-/// Outcome: As many are taken as a user may have, and the others are refused.
+/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
+/// also at once.
+/// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_user_has_more_by_asking_for_much_at_once() {
     const ALICE: u32 = 1000;
@@ -109,8 +110,9 @@ async fn no_user_has_more_by_asking_for_much_at_once() {
     assert_eq!(database.number(&lines).await, 7);
 }
 
-/// Attack (service): Many jobs of a user begin at once, each a new study, more than a user may have.
-/// Outcome: As many are made as a user may have.
+/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
+/// also at once.
+/// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_user_has_more_studies_by_beginning_many_at_once() {
     let database = Database::new().await;

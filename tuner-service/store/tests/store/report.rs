@@ -8,7 +8,7 @@ use crate::roles::{REFUSED, REPORT_ROLE, make};
 use crate::support::{CLUSTER, Database, counted, launch, not_counted, point, word};
 
 /// Attack (units): The nightly report's role reads and changes tables, and makes some.
-/// Outcome: It reads the views of its schema, also later ones, and nothing else.
+/// Outcome: It reads the views of its schema and nothing else.
 #[tokio::test]
 async fn the_reports_role_reads_the_views_and_nothing_else() {
     let database = Database::new().await;

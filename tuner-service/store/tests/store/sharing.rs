@@ -71,10 +71,9 @@ async fn a_study_hears_those_of_its_application_and_share_and_nobody_else() {
     assert_eq!(heard(&store, 1002, "solver").await, [0_u32; 0]);
 }
 
-/// Attack (service): Of users that share, one has a history whose old name is what another job's
-/// name was made of, too.
-/// Outcome: They hear each other by what their applications are called in full, and by no name that
-/// is alike in ASCII.
+/// Attack (sharing): Of users who share, one has a history whose old name was made of another job's
+/// name, too.
+/// Outcome: They share by full names alone.
 #[tokio::test]
 async fn users_share_what_is_called_the_same_in_full() {
     let database = Database::new().await;

@@ -242,10 +242,9 @@ async fn history_is_the_newest_runs_oldest_first() {
     );
 }
 
-/// Attack (environment): A user asks which runs are control runs, of runs in flight and of runs
-/// that were decided beside them.
-/// Outcome: A drawn label pends until the run's own verdict, and what counted it until then too;
-/// nothing else pends.
+/// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in flight
+/// then.
+/// Outcome: The ended run's label is told, its reason not yet.
 #[tokio::test]
 async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_then() {
     let database = Database::new().await;

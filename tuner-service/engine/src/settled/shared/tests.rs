@@ -34,8 +34,8 @@ proptest! {
     /// The theorem's step: at each tested effect the evidence is at most the product of the other
     /// users' martingales, whichever user is left out.
     ///
-    /// Attack (service): One user of a share makes up times, so that a gain is claimed for all.
-    /// Outcome: The evidence is never more than that of all others without this user.
+    /// Attack (sharing): One user who shares makes up times, so that a gain is claimed for all.
+    /// Outcome: The evidence is never more than that of the others.
     #[test]
     fn nobody_lifts_the_evidence_above_that_of_the_others(
         runs in prop::collection::vec((0..5_u32, any::<bool>(), -2.0..2.0), 1..120)

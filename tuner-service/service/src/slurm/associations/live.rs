@@ -188,9 +188,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): sacctmgr cannot be asked for long, while somebody coordinates an account
-    /// no more.
-    /// Outcome: What was read holds for a while, and then nobody coordinates anything.
+    /// Attack (others): sacctmgr does not answer for long, while somebody stops coordinating an
+    /// account.
+    /// Outcome: What was read holds for a quarter of an hour; then nobody coordinates anything.
     #[tokio::test]
     async fn what_was_read_long_ago_or_never_is_nothing() {
         let live = LiveAssociations::sample();

@@ -39,7 +39,7 @@ async fn reset(service: &TestService, uid: u32, run: &Value) -> Answer {
     user.post(&path, json!({"why": "a test"})).await
 }
 
-/// Attack (service): A user's job names an account that the user is not in, so that its coordinator
+/// Attack (others): A user's job names an account that the user is not in, so that its coordinator
 /// would see the study.
 /// Outcome: The coordinator is told nothing of it.
 #[tokio::test]
@@ -93,9 +93,8 @@ async fn an_association_shows_a_study_and_its_end_hides_it() {
     }
 }
 
-/// Attack (service): An account's coordinator reads what a member charges to another account.
-/// Outcome: For the coordinator there is what is charged to the account and to those below it, and the
-/// coordinator's own; a member who coordinates nothing sees their own alone.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 #[tokio::test]
 async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else() {
     let service = TestService::with(COORDINATORS).await;
@@ -158,9 +157,8 @@ async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else
     assert_eq!(ids(&listed, "run_id"), [run["run_id"].as_i64().unwrap()]);
 }
 
-/// Attack (service): An account's coordinator asks for and steers what a member charges to another
-/// account, and orders for all that the member has.
-/// Outcome: For the coordinator there is no such study, and an order is about one study alone.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 #[tokio::test]
 async fn another_accounts_study_does_not_exist_for_a_coordinator() {
     let service = site().await;
@@ -237,9 +235,8 @@ async fn what_a_coordinator_does_is_told_the_owner_who_undoes_it() {
     assert_eq!(service.study("ocean").await["ordered"], Value::Null);
 }
 
-/// Attack (service): One who coordinates an account no more asks for, resets and exports a member's
-/// study.
-/// Outcome: There is no such study any more, in no list and no audit.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 #[tokio::test]
 async fn who_coordinates_no_more_sees_no_more() {
     let service = site().await;
@@ -272,9 +269,9 @@ async fn who_coordinates_no_more_sees_no_more() {
     assert_eq!(ids(&lines, "uid"), [i64::from(coordinator)]);
 }
 
-/// Attack (service): sacctmgr cannot be asked for long, while somebody coordinates an account no more.
-/// Outcome: What was read holds for a quarter of an hour, in which slurmdbd may be upgraded, and then
-/// nobody coordinates anything; the doctor says so, and what to do.
+/// Attack (others): sacctmgr does not answer for long, while somebody stops coordinating an
+/// account.
+/// Outcome: What was read holds for a quarter of an hour; then nobody coordinates anything.
 #[tokio::test]
 async fn what_was_read_of_accounts_holds_a_quarter_of_an_hour_and_no_longer() {
     let service = site().await;
@@ -307,8 +304,7 @@ async fn what_was_read_of_accounts_holds_a_quarter_of_an_hour_and_no_longer() {
     assert_eq!(seen().await, set(&["ocean", "own"]));
 }
 
-/// Attack (service): Slurm has root coordinate an account, and root of any node asks.
-/// Outcome: Root is told nothing, and steers nothing.
+/// Attack (others): Slurm has root coordinate an account, and root of any node asks.
 #[tokio::test]
 async fn root_of_a_node_coordinates_nothing() {
     let service = site().await;
@@ -319,9 +315,9 @@ async fn root_of_a_node_coordinates_nothing() {
     reset(&service, ROOT, &study).await.not_found();
 }
 
-/// Attack (service): One user coordinates so many members that questions grow without end.
-/// Outcome: Who would have more than 10,000 pairs of member and account coordinates nobody; the doctor
-/// names them, and what to make of them.
+/// Attack (others): One user coordinates so many members that questions grow without end.
+/// Outcome: With more than 10,000 pairs of member and account they coordinate nobody; `doctor`
+/// names them.
 #[tokio::test]
 async fn who_would_coordinate_too_many_coordinates_nobody() {
     let service = site().await;

@@ -14,9 +14,8 @@ async fn refusal(service: &TestService, request: &Signed) -> String {
     answer.refused(401, "unauthorized")
 }
 
-/// Attack (service): A user sends a credential for another method, path, query or nonce, or with
-/// another body, sends it twice, cuts it, or makes one up.
-/// Outcome: The service answers 401.
+/// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
+/// made for another reader.
 #[tokio::test]
 async fn a_credential_is_good_once_and_for_what_it_was_made() {
     let service = TestService::new().await;
@@ -134,8 +133,8 @@ async fn a_nonce_has_32_hexadecimal_digits() {
     }
 }
 
-/// Attack (service): Somebody sends the service a credential that was made for another reader.
-/// Outcome: The back-end does not let the service read it, and the service answers 401.
+/// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
+/// made for another reader.
 #[tokio::test]
 async fn a_credential_for_another_reader_is_refused() {
     let service = TestService::new().await;
@@ -151,8 +150,7 @@ async fn a_credential_for_another_reader_is_refused() {
 }
 
 /// Attack (service): What is signed for one service is sent to another of the same key and account.
-/// Outcome: By its `audience` the other refuses it, in both directions; who names the service that is
-/// asked is answered.
+/// Outcome: By its `audience` the other refuses it.
 #[tokio::test]
 async fn what_is_signed_for_one_service_is_refused_by_another() {
     let service = TestService::new().await;

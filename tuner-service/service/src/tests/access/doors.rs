@@ -16,10 +16,8 @@ use crate::listen::{self, Listeners};
 
 const ELSEWHERE: &str = "this address is for root of the nodes; ask at that of users";
 
-/// Attack (service): A user, whom the nodes' door has let in, asks there with a good credential, for
-/// runs and for all else; and root asks there for something else than runs.
-/// Outcome: Whoever is not root is told to ask at the users' door, before the body is looked at; for
-/// root there is nothing but runs.
+/// Attack (service): Users, and root for anything but runs, come to the nodes' door.
+/// Outcome: They are cut off, or told to ask at the users' door.
 #[tokio::test]
 async fn the_nodes_door_is_for_root_and_for_runs_alone() {
     let service = TestService::new().await;
@@ -92,10 +90,8 @@ async fn over_tcp(address: std::net::SocketAddr, request: &Signed) -> String {
     answer
 }
 
-/// Attack (service): The site lets nodes come from any port (`nodes_any_port`), and a user of a node
-/// asks at the nodes' door with a credential of their own.
-/// Outcome: The user is told to ask at the users' door, and no run is recorded; root's credential is
-/// good from the same port. Without `nodes_any_port` neither gets an answer.
+/// Attack (service): Users, and root for anything but runs, come to the nodes' door.
+/// Outcome: They are cut off, or told to ask at the users' door.
 #[tokio::test]
 async fn where_nodes_come_from_any_port_their_users_are_told_to_ask_elsewhere() {
     let service = TestService::new().await;
@@ -165,10 +161,8 @@ async fn checking() -> TestService {
     service
 }
 
-/// Attack (service): Root of one host speaks for another host's node, or for one that Slurm does not
+/// Attack (nodes): Root of one host speaks for another host's node, or for one that Slurm does not
 /// list, and the service has `check_origins`.
-/// Outcome: The back-end vouches for the host's address, which is not the node's, and the service
-/// answers 403; of a node that is not listed it answers 503, so that the report is kept.
 #[tokio::test]
 async fn root_of_a_host_speaks_for_its_own_node_alone() {
     let service = checking().await;

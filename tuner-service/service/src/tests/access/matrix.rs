@@ -18,9 +18,9 @@ fn some_path(path: &str) -> String {
         .fold(path, |path, name| path.replace(name, "99999999"))
 }
 
-/// Attack (service): Whoever may not asks at each of the endpoints, with a body that is none.
-/// Outcome: The service answers 403 with what the endpoint's row in the table of roles says, and has
-/// not looked at the body; who may is told what is wrong with it.
+/// Attack (others): One of each role asks at each endpoint, also where it may not.
+/// Outcome: Each may do exactly what the table grants; a refusal comes before the body is looked
+/// at.
 #[tokio::test]
 async fn each_endpoint_is_for_the_roles_of_its_row_and_looks_at_no_body_before() {
     let service = site().await;

@@ -82,10 +82,8 @@ async fn known(service: &TestService, study: i64) -> [Value; 3] {
 /// Promise: a user steers another user's study
 /// Promise: a user reads another user's study
 ///
-/// Attack (service): A user asks for another's study by its number, and pins, unpins, resets, accepts,
-/// orders for and warm-starts it, and begins a study of their own with it.
-/// Outcome: Each is answered word for word as for a number that no study has, and nothing changes, also
-/// not in the audit.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn anothers_study_is_answered_as_one_that_does_not_exist() {
     let service = TestService::new().await;
@@ -118,9 +116,8 @@ async fn anothers_study_is_answered_as_one_that_does_not_exist() {
     assert_eq!(service.database.number(&lines).await, 2);
 }
 
-/// Attack (service): A user lists studies, runs and lines of the audit by another's study, uid,
-/// application and account.
-/// Outcome: The lists are empty, as for what does not exist.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn lists_by_what_is_anothers_are_empty() {
     let service = TestService::new().await;
@@ -157,8 +154,8 @@ async fn lists_by_what_is_anothers_are_empty() {
     }
 }
 
-/// Attack (service): A user asks for an explanation and a replay of another's job.
-/// Outcome: Both are answered word for word as for a job that was never tuned.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn anothers_job_is_answered_as_one_that_was_never_tuned() {
     let service = TestService::new().await;
@@ -187,8 +184,8 @@ async fn anothers_job_is_answered_as_one_that_was_never_tuned() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (service): A user undoes what another user, or an admin, has done to another's study.
-/// Outcome: There is no such line for this user, word for word as for a number that no line has.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     let service = TestService::new().await;
@@ -223,8 +220,7 @@ async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     }
 }
 
-/// Attack (service): A user asks in a preview what would happen to a job of another's application.
-/// Outcome: It is told as of an application that nobody has.
+/// Attack (others): A user asks in a preview about another user's application.
 #[tokio::test]
 async fn a_preview_tells_nothing_of_anothers_study() {
     let service = TestService::new().await;
@@ -260,8 +256,8 @@ async fn the_same_name_of_two_users_is_two_applications() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (service): A user starts and finishes a run in another's name, and tells an outcome.
-/// Outcome: The service answers 403, and records no run.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn a_user_posts_nothing_in_another_name() {
     let service = TestService::new().await;
@@ -292,8 +288,8 @@ async fn a_user_posts_nothing_in_another_name() {
     }
 }
 
-/// Attack (service): A user asks which runs are over.
-/// Outcome: The user is refused; root is told.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn only_root_is_told_which_runs_are_over() {
     let service = TestService::new().await;

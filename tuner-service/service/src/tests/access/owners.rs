@@ -29,10 +29,8 @@ async fn ordered(service: &TestService, uid: u32, app: &str) -> Value {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (service): A user orders for another's studies, and for all studies of an application that
-/// another has, too.
-/// Outcome: What names another user is refused. An order without a user is about this user's own
-/// studies.
+/// Attack (others): A user orders for all studies, or for another's.
+/// Outcome: An order without a user is about one's own studies.
 #[tokio::test]
 async fn a_user_orders_for_their_own_studies_alone() {
     let service = TestService::new().await;
@@ -73,8 +71,8 @@ async fn a_user_orders_for_their_own_studies_alone() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (service): A user ends and undoes what an admin has ordered for everyone.
-/// Outcome: It is told to all, and only admins take it back.
+/// Attack (others): A user or an operator ends and undoes what an admin has ordered for everyone.
+/// Outcome: It is told to all, and holds.
 #[tokio::test]
 async fn what_is_ordered_for_everyone_is_told_to_all_and_taken_back_by_admins() {
     let service = TestService::new().await;
@@ -101,10 +99,10 @@ async fn what_is_ordered_for_everyone_is_told_to_all_and_taken_back_by_admins() 
     assert_eq!(ordered(&service, ALICE, "ocean").await, Value::Null);
 }
 
-/// Attack (service): A user ends and undoes what an admin has ordered for this user's studies, or
+/// Attack (others): A user ends and undoes what an admin has ordered for this user's studies, or
 /// orders over it.
-/// Outcome: An admin's order about more than one study holds, and the refusal names the admin and the
-/// reason; what is about one study its owner ends.
+/// Outcome: The order holds, and the refusal names the admin and the reason; an order about one
+/// study its owner may end.
 #[tokio::test]
 async fn a_user_takes_back_no_order_of_an_admins_but_that_of_one_study() {
     let service = TestService::new().await;
@@ -132,9 +130,8 @@ async fn a_user_takes_back_no_order_of_an_admins_but_that_of_one_study() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (service): A user undoes what another has done to their own study, and asks for that study.
-/// Outcome: There is no such line and no such study for this user; its owner is told the line, and
-/// undoes it.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn a_user_steers_and_undoes_nothing_of_another() {
     let service = TestService::new().await;
@@ -169,9 +166,8 @@ async fn a_user_steers_and_undoes_nothing_of_another() {
     assert_eq!(studies[0]["pin"], Value::Null);
 }
 
-/// Attack (service): A user exports another's study, and imports one.
-/// Outcome: Both are refused, the import before its body is looked at; a user's export has the user's
-/// own study.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn a_user_exports_their_own_and_imports_nothing() {
     let service = TestService::new().await;
@@ -240,10 +236,8 @@ async fn only_admins_remove_runs() {
     service.user(ADMIN).post("/v1/retention", does).await.ok();
 }
 
-/// Attack (service): A user begins a study with another's, to learn by the refusal that it exists and
-/// how far it is.
-/// Outcome: The refusal is that for a number that no study has. Where an admin begins it so, its owner
-/// is told the other's application and no user's name.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn nobody_learns_by_a_warm_start_that_anothers_study_exists() {
     let service = TestService::new().await;

@@ -86,8 +86,8 @@ async fn who_has_two_roles_may_what_the_greater_one_may() {
     user.get("/v1/doctor").await.ok();
 }
 
-/// Attack (service): An operator, who reads everyone's studies, steers and undoes what is others'.
-/// Outcome: To steer there is no such study but the operator's own.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn an_operator_reads_all_and_steers_their_own() {
     let service = TestService::new().await;
@@ -118,9 +118,8 @@ async fn an_operator_reads_all_and_steers_their_own() {
     assert_eq!(ids(&given["studies"], "uid"), [i64::from(OPERATOR)]);
 }
 
-/// Attack (service): Users, operators and coordinators ask of a run that goes on whether it is a control
-/// run, by lists, explanations, replays and exports, to cancel those that are.
-/// Outcome: Until the run has its verdict, only admins are told.
+/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
+/// run.
 #[tokio::test]
 async fn whether_a_run_is_a_control_run_only_admins_are_told_before_its_verdict() {
     let more = format!("{COORDINATORS}[study]\nbudget = 15\n");
@@ -179,9 +178,8 @@ async fn whether_a_run_is_a_control_run_only_admins_are_told_before_its_verdict(
 /// A directive-delivering accelerator's request.
 const DIRECTED: &str = "app=staged,accelerator=smart-burst-buffer";
 
-/// Attack (service): A user says that the directives of a job were delivered, and SlurmUser says so of
-/// a run that is over.
-/// Outcome: The user is refused; SlurmUser finds no such run.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn only_the_burst_buffers_account_completes_directives() {
     let service = TestService::new().await;
@@ -227,9 +225,8 @@ async fn only_the_burst_buffers_account_completes_directives() {
     user.post("/v1/runs/directives", wrong).await.not_found();
 }
 
-/// Attack (service): The burst buffer's account starts a run of an accelerator without directives, and
-/// speaks for nodes and collectors.
-/// Outcome: It is refused, and no run is recorded.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn the_burst_buffers_account_starts_no_run_without_directives() {
     let service = TestService::new().await;
@@ -250,9 +247,9 @@ async fn the_burst_buffers_account_starts_no_run_without_directives() {
     );
 }
 
-/// Attack (service): A collector's account sends long bodies, and more requests than a user may, to
-/// what is not for collectors.
-/// Outcome: Only at the endpoints that the table grants it is it spared the limits of users.
+/// Attack (floods): A collector's account sends long bodies and many requests to what is not for
+/// collectors.
+/// Outcome: A user's limits hold there.
 #[tokio::test]
 async fn a_collector_is_spared_users_limits_only_where_it_delivers() {
     let little =

@@ -259,8 +259,8 @@ async fn nodes_of_two_clusters_are_named_with_theirs() {
     assert!(checks.warning("nodes").0.ends_with(": beta/n1"));
 }
 
-/// Attack (service): The burst buffer's account, which speaks for no node, says how a node is.
-/// Outcome: Nothing is remembered of it.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
+/// are over, completes directives, or says how a node is.
 #[tokio::test]
 async fn nobody_but_a_node_says_how_it_is() {
     let service = TestService::new().await;
@@ -283,8 +283,8 @@ async fn nobody_but_a_node_says_how_it_is() {
     );
 }
 
-/// Attack (service): A node says a megabyte of itself.
-/// Outcome: Its job is tuned, and what is told of it is not remembered.
+/// Attack (values): A node says a megabyte of itself.
+/// Outcome: Its job is tuned, and what it said is not remembered.
 #[tokio::test]
 async fn a_node_that_says_too_much_of_itself_is_not_remembered() {
     let service = TestService::new().await;

@@ -105,8 +105,8 @@ async fn a_parser_of_the_text_format_gets_it_and_whoever_says_nothing_gets_openm
     }
 }
 
-/// Attack (service): A user reads the metrics, to learn of others.
-/// Outcome: No series has the name of an application or a user, or a job, and there are few of them.
+/// Attack (others): A user reads the metrics, to learn of others.
+/// Outcome: No series names an application, a user or a job.
 #[tokio::test]
 async fn metrics_say_what_the_service_does_and_no_names() {
     let service = TestService::new().await;
@@ -210,7 +210,7 @@ async fn requests_are_counted_by_how_they_went() {
     assert_eq!(read[&requests("/v1/report/{file}", "failed")], 1.0);
 }
 
-/// Attack (service): A user asks for paths that are not there, to fill what Prometheus keeps.
+/// Attack (floods): A user asks for paths that are not there, to fill what Prometheus keeps.
 /// Outcome: All of them are one series.
 #[tokio::test]
 async fn a_path_that_is_not_there_makes_no_series() {

@@ -17,8 +17,9 @@ async fn listed(service: &TestService, uid: u32, query: &str) -> Vec<u64> {
     runs.map(|run| run["job_id"].as_u64().unwrap()).collect()
 }
 
-/// Attack (service): An admin asks for 10,000 runs at once.
-/// Outcome: A page has 100 runs; the page before them begins with the last one before its first.
+/// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
+/// list.
+/// Outcome: A page has 100 runs, or 250 studies; the command puts pages together.
 #[tokio::test]
 async fn lists_come_in_pages() {
     let service = TestService::new().await;
@@ -270,9 +271,7 @@ async fn what_no_history_knows_is_refused_by_its_name() {
     assert!(refusal.contains("colour"), "{refusal}");
 }
 
-/// Attack (service): A user asks for runs and studies of names that the database cannot keep, or that
-/// would be SQL.
-/// Outcome: Nothing is found, or the request is refused, and the next one is answered.
+/// Attack (values): Names and queries have SQL, zero bytes, escapes, or numbers that overflow.
 #[tokio::test]
 async fn whatever_name_is_asked_for_it_is_a_name() {
     let service = TestService::new().await;

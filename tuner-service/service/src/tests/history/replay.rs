@@ -401,7 +401,7 @@ async fn replay_after(service: &TestService, change: &str) -> Value {
     replays.remove(0)
 }
 
-/// Attack (service): A run's parametrization or reason is changed in the database.
+/// Attack (database): A run's parametrization or reason is changed in the database.
 /// Outcome: Its replay does not come out the same.
 #[tokio::test]
 async fn a_suggestion_that_was_changed_afterwards_is_told() {

@@ -50,9 +50,8 @@ async fn of(service: &TestService, uid: u32, jobs: &[(TestJob, StartAnswer)]) ->
     runs.collect()
 }
 
-/// Attack (environment): A user asks by the API's lists, explanations and replays which of the runs in
-/// flight is a control run.
-/// Outcome: It is told once the run has ended; before, only to an admin.
+/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
+/// run.
 #[tokio::test]
 async fn nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run() {
     let service = TestService::with(QUICK).await;
@@ -111,9 +110,9 @@ async fn nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run() {
     }
 }
 
-/// Attack (environment): A user compares runs in flight, of which one is a control run, in all that the
-/// API tells of them.
-/// Outcome: They differ in nothing but their numbers and times.
+/// Attack (drawn): A user compares all that the API tells of runs in flight, one of which is a
+/// control run.
+/// Outcome: They differ in numbers and times alone.
 #[tokio::test]
 async fn a_control_run_in_flight_looks_like_any_other() {
     let service = TestService::with(QUICK).await;
@@ -130,8 +129,7 @@ async fn a_control_run_in_flight_looks_like_any_other() {
     assert_eq!(seen[0], seen[1]);
 }
 
-/// Attack (environment): A user reports a run in flight, as the node's epilog does, to be told its role.
-/// Outcome: A report alone is no verdict: nothing more is told.
+/// Attack (drawn): A user reports a run in flight, as the epilog does, to be told its role.
 #[tokio::test]
 async fn a_report_alone_tells_nothing() {
     let service = TestService::with(QUICK).await;
@@ -154,10 +152,9 @@ async fn a_report_alone_tells_nothing() {
     }
 }
 
-/// Attack (environment): A user asks what an ended run was decided by, to learn of those that were in
-/// flight then.
-/// Outcome: The run's own role is told, but neither its reason nor its inputs, until the others have
-/// their verdicts.
+/// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in flight
+/// then.
+/// Outcome: The ended run's label is told, its reason not yet.
 #[tokio::test]
 async fn a_run_that_ended_beside_them_does_not_tell_of_them() {
     let service = TestService::with(QUICK).await;
@@ -189,8 +186,8 @@ async fn a_run_that_ended_beside_them_does_not_tell_of_them() {
     assert!(launches[0]["suggestion"].is_object());
 }
 
-/// Attack (environment): An operator reads for a user which of the runs in flight is a control run.
-/// Outcome: An operator sees what the user sees.
+/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
+/// run.
 #[tokio::test]
 async fn an_operator_is_told_what_the_user_is_told() {
     let service = TestService::with(QUICK).await;
@@ -208,9 +205,7 @@ async fn an_operator_is_told_what_the_user_is_told() {
     }
 }
 
-/// Attack (environment): A user asks `status` and `show` before and after a start which of both kinds it
-/// was.
-/// Outcome: They tell how many runs are in flight, and of no run which it is.
+/// Attack (drawn): A user asks `status` and `show` before and after a start which kind it was.
 #[tokio::test]
 async fn a_study_does_not_tell_which_of_its_runs_in_flight_is_a_control_run() {
     let service = TestService::with(QUICK).await;

@@ -88,8 +88,10 @@ fn report_of(job: &TestJob, steps: u32) -> FinishRequest {
     }
 }
 
-/// Attack (service): A user sends a body of more than 64 KiB.
-/// Outcome: It is refused, with the limit.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_users_body_is_short() {
     let service = TestService::new().await;
@@ -109,8 +111,10 @@ async fn a_users_body_is_short() {
     }
 }
 
-/// Attack (service): A job of 40,000 steps makes a report of more than 3 MB.
-/// Outcome: It is taken: root's bodies may have 16 MiB.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_nodes_body_may_be_long() {
     let service = TestService::new().await;
@@ -150,8 +154,8 @@ async fn a_collectors_body_may_be_long_where_it_collects_and_nowhere_else() {
         .refused(413, "too_large");
 }
 
-/// Attack (service): A user sends a piece of an import, longer than a user's body may be.
-/// Outcome: None of it is read, and the refusal says who imports, not that it is too long.
+/// Attack (floods): A user sends a piece of an import, longer than a user's body may be.
+/// Outcome: The refusal says who may import.
 #[tokio::test]
 async fn who_may_not_import_is_told_so_and_not_that_the_file_is_long() {
     let service = TestService::new().await;
@@ -218,8 +222,10 @@ async fn an_upload_is_named_by_32_small_hexadecimal_digits() {
     }
 }
 
-/// Attack (service): Connections send bodies without a credential, or with one that is made up.
-/// Outcome: They get 401, and not one byte of them is read.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_of_nobody_is_not_read() {
     let service = TestService::new().await;
@@ -235,9 +241,10 @@ async fn a_body_of_nobody_is_not_read() {
     }
 }
 
-/// Attack (service): A request declares a body of more than 16 MiB.
-/// Outcome: It is refused before any of the body is read, and before the credential is: it is good
-/// still.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_that_says_it_is_too_long_is_refused_before_its_credential_is_read() {
     let service = TestService::new().await;
@@ -255,8 +262,10 @@ async fn a_body_that_says_it_is_too_long_is_refused_before_its_credential_is_rea
     root.send_as_it_is(signed).await.ok();
 }
 
-/// Attack (service): A user declares a body that only a node may send.
-/// Outcome: It is refused before any of it is read.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_users_body_that_says_it_is_too_long_is_refused_unread() {
     let service = TestService::new().await;
@@ -269,8 +278,10 @@ async fn a_users_body_that_says_it_is_too_long_is_refused_unread() {
     assert_eq!(taken.load(Ordering::Relaxed), 0);
 }
 
-/// Attack (service): A body comes in pieces without an end, from root and from a user.
-/// Outcome: The service reads no more than the sender's limit, and answers 413.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_that_does_not_end_is_read_no_further_than_the_limit() {
     let service = TestService::new().await;
@@ -306,8 +317,10 @@ async fn drip(service: &TestService, uid: u32, path: &str, bodies: usize) {
     }
 }
 
-/// Attack (service): A user sends bodies that drip while a node reports a job of 13,000 steps.
-/// Outcome: The node's report is taken at either door, at once.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     let service = TestService::new().await;
@@ -320,8 +333,10 @@ async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     }
 }
 
-/// Attack (service): A collector's long bodies drip, as many as are read at once.
-/// Outcome: A node's long report is taken at its own door, at once.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_a_collectors_bodies_that_drip() {
     let service = TestService::new().await;
@@ -348,10 +363,9 @@ fn hostile() -> [(&'static str, Vec<u8>); 7] {
     ]
 }
 
-/// Attack (service): A body is deeply nested, a megabyte long, a list of a million numbers,
-/// empty, no text, or has NaN.
-/// Outcome: It is refused at each path that nodes and collectors ask, in fewer than 10,000
-/// characters.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_body_that_is_none_is_refused_and_not_repeated() {
     let service = TestService::new().await;
@@ -373,8 +387,9 @@ async fn a_body_that_is_none_is_refused_and_not_repeated() {
     }
 }
 
-/// Attack (service): A body that is none is sent to whatever steers.
-/// Outcome: It is refused at each path, as no body or as too long, and nothing is changed.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_body_that_is_none_steers_nothing() {
     let service = TestService::new().await;

@@ -96,10 +96,9 @@ async fn answered(service: &TestService, asked: &Asked, pointer: &str, value: Va
         .as_u16()
 }
 
-/// Attack (service): Each field of each body is the least and the greatest that its type can be: times of
-/// any year, numbers, texts, lists and maps of thousands, each in the report or the start of a job of its own.
-/// Outcome: It is refused, or taken and read by every later sweep: nothing is set apart, another user's run
-/// gets its verdict, the log has no error, and what people read is told.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn no_extreme_of_any_field_stops_a_later_sweep() {
     let service = service().await;

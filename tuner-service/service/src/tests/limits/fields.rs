@@ -263,9 +263,9 @@ async fn each_request_with_a_body_is_tried() {
     assert_eq!(tried, described);
 }
 
-/// Attack (service): Each field of each body has a value of another type, beyond its numbers, null,
-/// or is missing, and each object has a field that it has not.
-/// Outcome: It is refused as what it is, with the field's name, and the log has no error of it.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn each_field_of_each_body_is_refused_where_it_cannot_be() {
     let service = service().await;
@@ -381,8 +381,9 @@ const TAKEN: [(&str, &str, [u16; 3]); 19] = [
     ("/v1/imports/{upload}", "/text", [422, 200, 409]),
 ];
 
-/// Attack (service): Each text of each body has a zero byte, escapes, or 10,000 letters.
-/// Outcome: It is refused, or it is a text that may be so, and the log has no error of it.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn each_text_of_each_body_is_refused_where_it_is_none() {
     let service = service().await;

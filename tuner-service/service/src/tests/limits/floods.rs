@@ -29,9 +29,8 @@ async fn flood(kind: &str, status: u16, mut ask: impl AsyncFnMut() -> Answer) {
     );
 }
 
-/// Attack (service): Somebody sends requests without a credential, with one that is made up, with a
-/// wrong nonce, or one that was read before, without end, so that refusals fill the log.
-/// Outcome: Of each kind the log has ten lines in ten seconds at the most.
+/// Attack (floods): Requests that are refused are sent without end.
+/// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_nobody_fill_no_log() {
     let service = TestService::new().await;
@@ -64,9 +63,8 @@ async fn refusals_of_nobody_fill_no_log() {
     .await;
 }
 
-/// Attack (service): A user asks without end for what is refused: what others may, what is not
-/// there, what is too long, and what cannot be.
-/// Outcome: Of each kind the log has ten lines in ten seconds at the most.
+/// Attack (floods): Requests that are refused are sent without end.
+/// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_a_user_fill_no_log() {
     let service = TestService::with("[users]\nstudies = 1\n").await;
@@ -118,8 +116,8 @@ async fn refusals_of_a_user_fill_no_log() {
     .await;
 }
 
-/// Attack (service): A user who has used up the quota goes on asking without end.
-/// Outcome: The log has ten lines of it in ten seconds at the most.
+/// Attack (floods): Requests that are refused are sent without end.
+/// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_who_asks_too_much_fill_no_log() {
     let service = TestService::with("[users]\nburst = 10.0\nrequests_per_second = 0.01\n").await;
@@ -137,9 +135,8 @@ async fn refusals_of_who_asks_too_much_fill_no_log() {
     .await;
 }
 
-/// Attack (service): Root of one host starts a run of another one's node without end, or of a node
-/// that Slurm does not list.
-/// Outcome: The log has ten lines of it in ten seconds at the most.
+/// Attack (floods): Requests that are refused are sent without end.
+/// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_root_of_another_host_fill_no_log() {
     let service = TestService::with("[access]\ncheck_origins = true\n").await;
@@ -161,8 +158,8 @@ async fn refusals_of_root_of_another_host_fill_no_log() {
     .await;
 }
 
-/// Attack (service): Users ask without end while the service's munged is away.
-/// Outcome: The log has ten lines of it in ten seconds at the most.
+/// Attack (floods): Requests that are refused are sent without end.
+/// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn requests_that_cannot_be_authenticated_fill_no_log() {
     let service = TestService::new().await;
@@ -175,8 +172,8 @@ async fn requests_that_cannot_be_authenticated_fill_no_log() {
     .await;
 }
 
-/// Attack (service): A collector delivers outcomes without end that the service does not want.
-/// Outcome: The log has ten lines of it in ten seconds at the most.
+/// Attack (floods): Requests that are refused are sent without end.
+/// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn outcomes_that_are_not_wanted_fill_no_log() {
     let service = TestService::new().await;

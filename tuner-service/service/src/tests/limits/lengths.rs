@@ -86,9 +86,10 @@ async fn status_of(mut stream: UnixStream) -> Option<u16> {
     text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
 }
 
-/// Attack (service): A request declares a body of more than 16 MiB, or a length that is no
-/// number.
-/// Outcome: It is refused before any of the body is read.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_body_that_says_it_is_too_long_is_refused_unread() {
     let service = TestService::new().await;
@@ -111,9 +112,10 @@ async fn a_body_that_says_it_is_too_long_is_refused_unread() {
     listening.end().await;
 }
 
-/// Attack (service): A chunked body does not end, from root, from a user, or from nobody.
-/// Outcome: The service reads no more than the sender's limit, and nothing of nobody's, and answers
-/// or hangs up.
+/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
+/// credential.
+/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
+/// report is taken at once.
 #[tokio::test]
 async fn a_chunked_body_that_does_not_end_is_let_go_of() {
     let service = TestService::new().await;
@@ -149,8 +151,7 @@ async fn a_chunked_body_that_does_not_end_is_let_go_of() {
     listening.end().await;
 }
 
-/// Attack (service): A report is cut off, or declares less than what was signed.
-/// Outcome: Nothing is recorded of it.
+/// Attack (floods): A report is cut off, or declares less than what was signed.
 #[tokio::test]
 async fn a_body_of_another_length_than_it_says_is_not_acted_on() {
     let service = TestService::new().await;
@@ -195,8 +196,10 @@ async fn a_body_of_another_length_than_it_says_is_not_acted_on() {
     listening.end().await;
 }
 
-/// Attack (service): A user's connections begin requests whose bodies never come.
-/// Outcome: Each is closed when its time is over, and the next request is answered.
+/// Attack (floods): Connections say nothing, begin requests that never end, or are too many of one
+/// user or host.
+/// Outcome: Each has so many at most, and each is closed when its time is over; local root has no
+/// limit.
 #[tokio::test]
 async fn a_body_that_never_comes_is_waited_for_no_longer_than_a_connection_lives() {
     let service = TestService::new().await;

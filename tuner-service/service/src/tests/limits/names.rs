@@ -17,9 +17,9 @@ async fn of_a_job(service: &TestService, field: &str, value: &Value) -> [(&'stat
     })
 }
 
-/// Attack (service): A start or a finish has numbers that are negative, fractional or too large,
-/// and names with zero bytes, paths, escapes or 4,096 characters.
-/// Outcome: It is refused in printable text that names the field, and nothing is stored.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn numbers_and_names_that_cannot_be_are_refused_by_name() {
     let service = TestService::new().await;
@@ -109,8 +109,8 @@ async fn a_job_may_be_of_any_uid_and_have_no_login_name() {
     }
 }
 
-/// Attack (service): A start has time limits beyond all bounds.
-/// Outcome: What is a number of seconds is taken, however large; what is none is refused.
+/// Attack (values): Times, limits and sums are beyond all bounds.
+/// Outcome: What can be counted is taken.
 #[tokio::test]
 async fn limits_that_are_no_seconds_are_refused_and_large_ones_are_limits() {
     let service = TestService::new().await;
@@ -141,9 +141,9 @@ async fn limits_that_are_no_seconds_are_refused_and_large_ones_are_limits() {
     service.job(ALICE, "app=ocean").start(&service).await;
 }
 
-/// Attack (service): A report has measures that are negative, zero, infinite, no number, of bad
-/// names, or too many.
-/// Outcome: It is refused, and nothing is stored.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn measures_beyond_all_numbers_are_refused() {
     let service = TestService::new().await;
@@ -192,8 +192,8 @@ async fn measures_beyond_all_numbers_are_refused() {
         .ok();
 }
 
-/// Attack (service): A report's step has lasted for longer than there are nanoseconds to count.
-/// Outcome: What can be counted is taken and judged; what cannot is refused.
+/// Attack (values): Times, limits and sums are beyond all bounds.
+/// Outcome: What can be counted is taken.
 #[tokio::test]
 async fn durations_beyond_all_bounds_are_taken_as_long_as_they_can_be_counted() {
     let service = TestService::new().await;
@@ -223,8 +223,9 @@ async fn durations_beyond_all_bounds_are_taken_as_long_as_they_can_be_counted() 
     assert_ne!(run["state"], "in_flight", "{run}");
 }
 
-/// Attack (service): Root asks of 10,001 runs at once which are over.
-/// Outcome: It is refused with the number that may be asked; numbers that no run has are not over.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn so_many_runs_are_asked_about_at_once() {
     let service = TestService::new().await;
@@ -243,9 +244,7 @@ async fn so_many_runs_are_asked_about_at_once() {
     );
 }
 
-/// Attack (service): The queries of a user have SQL, zero bytes, escapes and numbers that
-/// overflow.
-/// Outcome: The user sees nothing of others, and the log has no error of it.
+/// Attack (values): Names and queries have SQL, zero bytes, escapes, or numbers that overflow.
 #[tokio::test]
 async fn a_query_is_data() {
     let service = TestService::new().await;
@@ -323,8 +322,8 @@ async fn a_query_that_is_no_text_finds_nothing() {
     }
 }
 
-/// Attack (service): Somebody who may read the report asks for files by paths.
-/// Outcome: There are five names and no other file.
+/// Attack (others): A reader of the report asks for another file, by a path out of its directory.
+/// Outcome: There are five files and no other.
 #[tokio::test]
 async fn a_file_of_the_report_is_one_of_five_names() {
     let service = TestService::new().await;
@@ -360,9 +359,8 @@ async fn a_file_of_the_report_is_one_of_five_names() {
     }
 }
 
-/// Attack (service): A job is of a cluster that the service does not have.
-/// Outcome: Its start, its report and its outcome are refused with the clusters that there are, and
-/// nothing is stored.
+/// Attack (values): A job is of a cluster that the service does not have.
+/// Outcome: The refusal names the clusters that there are.
 #[tokio::test]
 async fn a_job_of_a_cluster_that_the_service_does_not_have_is_refused_by_name() {
     let service = TestService::with("[slurm]\nsources = [\"jobcomp\"]\n").await;
@@ -459,9 +457,9 @@ async fn so_many_outcomes_are_delivered_at_once() {
     collector.post("/v1/outcomes", of(1000)).await.ok();
 }
 
-/// Attack (service): A report has what no node records: a step twice, a step of no node, exit codes
-/// that are none, and tuning inside the job of more levers than there are values.
-/// Outcome: It is refused by name, and nothing is stored.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_report_that_no_node_makes_is_refused_by_name() {
     let service = TestService::new().await;

@@ -38,9 +38,8 @@ async fn is_answered(caller: Caller<'_>, path: &str, times: u32) -> u64 {
     ask_again(&at_once(caller.get(path)).await)
 }
 
-/// Attack (service): A user asks for lists without a pause.
-/// Outcome: Two are answered of a small quota; the refusal says when to ask again, and then there is
-/// an answer.
+/// Attack (floods): A user asks for lists without a pause, or for more at once than may be.
+/// Outcome: The refusal says when to ask again, and the command waits a little and asks again.
 #[tokio::test]
 async fn who_asks_too_much_is_told_when_to_ask_again() {
     let service = TestService::with(LITTLE).await;
@@ -93,8 +92,8 @@ async fn reading_counts_once_a_list_four_times_and_steering_ten_times() {
     assert_eq!(cost("/v1/orders", Some(&freeze)).await, 10);
 }
 
-/// Attack (service): A user asks for long lists without a pause.
-/// Outcome: The quota bounds how many are answered, at once and in the long run.
+/// Attack (floods): A user asks for lists without a pause, or for more at once than may be.
+/// Outcome: The refusal says when to ask again, and the command waits a little and asks again.
 #[tokio::test]
 async fn lists_of_a_user_are_bounded_in_the_long_run() {
     let service = TestService::with("[users]\nburst = 100.0\nrequests_per_second = 0.01\n").await;
@@ -103,8 +102,10 @@ async fn lists_of_a_user_are_bounded_in_the_long_run() {
     is_answered(service.user(ALICE), "/v1/runs", 3).await;
 }
 
-/// Attack (service): A user resets a study without end.
-/// Outcome: Resets are as few as the quota allows, and the study's jobs are tuned meanwhile.
+/// Attack (floods): Users flood the service in every way at once, and reset their studies without
+/// end.
+/// Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
+/// quota allows.
 #[tokio::test]
 async fn steerings_are_bounded_by_their_cost() {
     let service = TestService::with("[users]\nburst = 100.0\nrequests_per_second = 0.01\n").await;
@@ -162,8 +163,9 @@ async fn who_speaks_for_jobs_has_the_quota_of_a_user_elsewhere() {
     }
 }
 
-/// Attack (service): A user asks for health, readiness and the API's description without end.
-/// Outcome: They count as any request of the user's; root's and other users' do not.
+/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
+/// or without a credential.
+/// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn what_needs_no_credential_counts_as_its_users() {
     let service = TestService::with(LITTLE).await;
@@ -189,8 +191,9 @@ async fn what_needs_no_credential_counts_as_its_users() {
     }
 }
 
-/// Attack (service): A user of another host asks for health without end.
-/// Outcome: The host has used up its quota; who signs a request there has their own.
+/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
+/// or without a credential.
+/// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn what_nobody_signed_counts_as_its_hosts() {
     let service = TestService::with(LITTLE).await;
@@ -208,8 +211,9 @@ async fn what_nobody_signed_counts_as_its_hosts() {
     assert_eq!(elsewhere.get("/v1/health").await.status, 200);
 }
 
-/// Attack (service): A user of the service's host sends requests without a credential without end.
-/// Outcome: They count as that user's, and are then refused before the credential is looked at.
+/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
+/// or without a credential.
+/// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn what_a_local_user_does_not_sign_counts_as_theirs() {
     let service = TestService::with(LITTLE).await;
@@ -265,9 +269,8 @@ async fn who_moved_many_bytes_rests_until_they_are_paid() {
     ask_again(&at_once(alice.get("/v1/accelerators")).await);
 }
 
-/// Attack (service): A user has more requests under way than may be.
-/// Outcome: The third waits two seconds for one of the others, and is told when to ask again; others
-/// are answered.
+/// Attack (floods): A user asks for lists without a pause, or for more at once than may be.
+/// Outcome: The refusal says when to ask again, and the command waits a little and asks again.
 #[tokio::test]
 async fn so_many_requests_of_a_user_are_worked_on_at_once() {
     let service = TestService::with("[users]\nin_flight = 2\n").await;
@@ -312,9 +315,9 @@ async fn full() -> TestService {
     service
 }
 
-/// Attack (service): A user makes one more study than may be.
-/// Outcome: The start is refused with the reason; the studies that are there go on, and other users
-/// have theirs.
+/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
+/// also at once.
+/// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_user_has_so_many_studies_and_then_runs_the_default() {
     let service = full().await;
@@ -332,8 +335,9 @@ async fn a_user_has_so_many_studies_and_then_runs_the_default() {
     assert_eq!(service.database.number(alices).await, 2);
 }
 
-/// Attack (service): A job whose start was refused as of one study too many is reported.
-/// Outcome: The report is refused with the same reason; one of a study that is there is taken.
+/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
+/// also at once.
+/// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_report_without_a_start_makes_no_study_too_many() {
     let service = full().await;

@@ -89,9 +89,8 @@ async fn an_order_for_many_is_among_the_lines_of_each_study_that_it_is_about() {
     }
 }
 
-/// Attack (service): A user asks for the audit's lines of another user's study, and of what the
-/// other user did.
-/// Outcome: There are none, whatever is asked; lines about everyone's studies are told to all.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]

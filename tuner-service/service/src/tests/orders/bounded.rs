@@ -5,8 +5,9 @@ use super::*;
 const FEW: &str =
     "[users]\norders = 2\nchanges_per_day = 6\nrequests_per_second = 1e9\nburst = 1e9\n";
 
-/// Attack (service): A user gives more orders than a user may have in force.
-/// Outcome: They are refused with what to do, replacing and ending go on, and others and admins order.
+/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
+/// also at once.
+/// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_user_has_so_many_orders_in_force() {
     let service = TestService::with(FEW).await;
@@ -28,9 +29,9 @@ async fn a_user_has_so_many_orders_in_force() {
     order(&service, ALICE, third).await;
 }
 
-/// Attack (service): A user changes something again and again, each change a line of the audit.
-/// Outcome: After so many within a day everything that changes is refused, and reading goes on; a day later
-/// the user changes again. Others and admins are not bounded by it.
+/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
+/// also at once.
+/// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_user_changes_so_much_within_a_day() {
     let service = TestService::with(FEW).await;
@@ -66,8 +67,9 @@ async fn a_user_changes_so_much_within_a_day() {
     order(&service, ALICE, what("off", of(APP))).await;
 }
 
-/// Attack (service): An order has values of thousands of names, of 60 kB, or an accelerator of escapes or of 4 kB.
-/// Outcome: It is refused by name, and nothing is stored or logged.
+/// Attack (values): Each field of each body has another type, its least or greatest value, is
+/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn an_order_has_no_more_than_an_order_needs() {
     let service = TestService::new().await;
@@ -166,8 +168,8 @@ async fn an_order_whose_time_is_over_is_ended_by_a_sweep_and_not_undone() {
         .refused(409, "conflict");
 }
 
-/// Attack (service): A user names another's study, of which an admin has ordered something.
-/// Outcome: There is no such study for them, and nothing is changed.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 #[tokio::test]
 async fn an_order_for_a_study_of_others_is_not_found_whatever_is_in_force() {
     let service = TestService::new().await;

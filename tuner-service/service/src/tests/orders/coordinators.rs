@@ -147,9 +147,8 @@ async fn the_owner_undoes_what_a_coordinator_ordered() {
     );
 }
 
-/// Attack (service): A coordinator orders for all studies of a member, or for their own in the
-/// member's name, and undoes what the member has ordered for all of the member's own.
-/// Outcome: It is refused: a coordinator steers studies that are charged to the account, one by one.
+/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
+/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]

@@ -28,9 +28,10 @@ async fn an_owners_order_of_a_study_replaces_an_admins_of_it() {
     assert_eq!(orders(&service, ADMIN).await.len(), 1);
 }
 
-/// Attack (service): A user ends, replaces and undoes what an admin has ordered about all of the
-/// user's studies.
-/// Outcome: All of it is refused with who ordered it and why, and the order holds.
+/// Attack (others): A user ends and undoes what an admin has ordered for this user's studies, or
+/// orders over it.
+/// Outcome: The order holds, and the refusal names the admin and the reason; an order about one
+/// study its owner may end.
 #[tokio::test]
 async fn an_admins_order_about_a_user_holds_and_is_told_to_them() {
     let service = with_root().await;
@@ -80,9 +81,8 @@ async fn who_ordered_it_is_told_by_uid_where_no_name_is_known() {
     );
 }
 
-/// Attack (service): A user and an operator undo and end what an admin has ordered for everyone.
-/// Outcome: Only admins undo it, and a scope without a user is the user's own, in which there is no
-/// such order.
+/// Attack (others): A user or an operator ends and undoes what an admin has ordered for everyone.
+/// Outcome: It is told to all, and holds.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]

@@ -212,8 +212,8 @@ async fn an_objective_that_is_none_is_refused_with_what_it_must_be() {
     is_untouched(&service).await;
 }
 
-/// Attack (service): A user orders for another's studies or everyone's, by every kind and scope.
-/// Outcome: It is refused, and another's study is one that there is not.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]
@@ -250,9 +250,8 @@ async fn a_user_orders_nothing_for_another() {
     assert_eq!(next(&service, ALICE, APP).await["role"], "baseline");
 }
 
-/// Attack (service): A user, an operator, and accounts of the site steer another user's study by
-/// its number.
-/// Outcome: There is no such study for them, and nothing of it is in the audit.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]
@@ -290,10 +289,9 @@ async fn a_user_steers_no_study_of_another() {
     assert_eq!((&told["epoch"], &told["pin"]), (&json!(1), &Value::Null));
 }
 
-/// Attack (units): A user gives a reason with `--why` that has characters which are invisible or
-/// reorder text.
-/// Outcome: It is refused, the refusal does not repeat the character, and the audit has nothing of
-/// it.
+/// Attack (units): A reason for `--why` is too long, of several lines, or has escapes or characters
+/// that are invisible or reorder text.
+/// Outcome: It is refused; one of an earlier release is shown with question marks.
 #[tokio::test]
 async fn a_reason_that_is_not_what_it_looks_like_is_refused() {
     let service = TestService::new().await;

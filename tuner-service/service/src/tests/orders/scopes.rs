@@ -103,8 +103,8 @@ async fn a_users_order_of_a_study_is_about_that_one_and_its_next_run() {
     );
 }
 
-/// Attack (service): A user orders for all studies, without saying whose.
-/// Outcome: That is about this user's own studies.
+/// Attack (others): A user orders for all studies, or for another's.
+/// Outcome: An order without a user is about one's own studies.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]

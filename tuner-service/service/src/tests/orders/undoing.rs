@@ -98,8 +98,8 @@ async fn an_admin_undoes_each_change_once() {
     undoes_each(&TestService::new().await, ADMIN).await;
 }
 
-/// Attack (service): A user and an operator undo the changes of another user's study by their lines.
-/// Outcome: There is no such line for them, though the operator reads it, and the changes hold.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
+/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]

@@ -45,9 +45,9 @@ async fn read_once(
     done
 }
 
-/// Attack (service): Somebody reads a change from the network, of a study or an order or the history,
-/// and sends it to another replica.
-/// Outcome: That replica refuses it as read before, and nothing is done twice.
+/// Attack (service): A change, a report or an import is read from the network and sent again, to
+/// the same or to another replica.
+/// Outcome: One is accepted.
 #[tokio::test]
 async fn a_change_that_one_replica_has_read_is_refused_by_another() {
     let service = TestService::new().await;
@@ -89,9 +89,9 @@ async fn a_change_that_one_replica_has_read_is_refused_by_another() {
     read_once(both, ADMIN, "/v1/retention", old).await;
 }
 
-/// Attack (service): Somebody reads an import from the network, and sends its pieces and its end to
-/// another replica.
-/// Outcome: That replica refuses them as read before.
+/// Attack (service): A change, a report or an import is read from the network and sent again, to
+/// the same or to another replica.
+/// Outcome: One is accepted.
 #[tokio::test]
 async fn an_import_that_one_replica_has_read_is_refused_by_another() {
     let service = TestService::new().await;
@@ -105,9 +105,9 @@ async fn an_import_that_one_replica_has_read_is_refused_by_another() {
     read_once(both, ADMIN, &format!("{upload}/end"), end).await;
 }
 
-/// Attack (service): Somebody reads a reset or a report from the network, and sends it to another
-/// replica.
-/// Outcome: That replica refuses it as read before.
+/// Attack (service): A change, a report or an import is read from the network and sent again, to
+/// the same or to another replica.
+/// Outcome: One is accepted.
 #[tokio::test]
 async fn a_request_that_one_replica_has_read_is_refused_by_another() {
     let service = TestService::with("[slurm]\nsources = [\"jobcomp\", \"squeue\"]\n").await;

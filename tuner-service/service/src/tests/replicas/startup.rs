@@ -118,8 +118,8 @@ async fn a_service_does_not_start_on_a_newer_schema_than_it_knows() {
     assert!(told.contains("upgrade this program"), "{told}");
 }
 
-/// Attack (files): An accelerator's file has several mistakes, others too, and an editor left its lock.
-/// Outcome: `io-autotuned --check` names each at its line, in all files, and reads no lock.
+/// Attack (files): Several files of accelerators have mistakes, and an editor left its lock.
+/// Outcome: `--check` names each mistake at its line.
 #[tokio::test]
 async fn a_check_names_all_that_is_wrong_in_all_files_at_its_lines() {
     let service = TestService::new().await;

@@ -116,8 +116,9 @@ async fn a_list_is_of_what_was_asked_for() {
     assert!(listed(&service, ALICE, &bobs).await.is_empty());
 }
 
-/// Attack (service): An admin asks for 10,000 studies at once.
-/// Outcome: A page has 250 studies; the next page begins behind its last one.
+/// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
+/// list.
+/// Outcome: A page has 100 runs, or 250 studies; the command puts pages together.
 #[tokio::test]
 async fn a_page_has_250_studies_and_the_next_one_begins_behind_its_last() {
     let service = TestService::new().await;

@@ -342,8 +342,8 @@ async fn apart(service: &TestService) -> Value {
         .clone()
 }
 
-/// Attack (service): A study has what nobody can assess.
-/// Outcome: It is set apart and named, tried again later, and no other run waits for it.
+/// Attack (values): A study has what nobody can assess.
+/// Outcome: It is set apart and named, and no other waits for it.
 #[tokio::test]
 async fn a_study_that_cannot_be_assessed_holds_up_no_other() {
     let service = TestService::new().await;
@@ -382,8 +382,9 @@ async fn a_study_that_cannot_be_assessed_holds_up_no_other() {
     assert_eq!(apart(&service).await["state"], "ok");
 }
 
-/// Attack (service): A report of an earlier release has a prolog in a year that the database cannot count.
-/// Outcome: Slurm's word on that job and on all others is taken.
+/// Attack (values): A report of an earlier release has a prolog in a year that the database cannot
+/// count.
+/// Outcome: All other jobs get their verdicts.
 #[tokio::test]
 async fn a_stored_time_that_no_database_can_read_stops_no_verdict() {
     let service = TestService::new().await;

@@ -82,9 +82,8 @@ async fn measured(service: &TestService, application: &str, users: &[(String, u3
 
 /// Promise: one user alone decides what others who share run
 ///
-/// Attack (service): A user of a share looks for who else is in it, and what they ran.
-/// Outcome: `status`, `show` and `explain` have numbers and no names, and `history` has the
-/// user's own runs.
+/// Attack (sharing): A user who shares looks for who else does, and what they ran.
+/// Outcome: Numbers are told, and no names.
 #[tokio::test]
 async fn what_five_users_ran_decides_for_each_and_shows_nobodys_name() {
     let (service, users) = sharing("").await;

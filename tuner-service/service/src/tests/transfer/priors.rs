@@ -168,10 +168,9 @@ async fn what_a_study_begins_from_is_told_without_names_and_replayed() {
     }
 }
 
-/// Attack (service): Two studies of another user say that a parametrization is fast, and for a
-/// study that begins from them it is the slowest.
-/// Outcome: One run goes on the others' word, and one more at the most is slow by it; users are
-/// told no names.
+/// Attack (sharing): What other studies promise is the slowest for this study, or they dispute it.
+/// Outcome: One run goes on their word, at most one more is as slow, and then the study's own runs
+/// decide; no names are told.
 #[tokio::test]
 async fn who_is_contrary_to_its_siblings_pays_one_run() {
     let service = learnt().await;

@@ -42,7 +42,7 @@ async fn a_job_that_is_alive_is_waited_for_however_long() {
     );
 }
 
-/// Attack (remembered): Slurm has forgotten a job that it had listed, as after a long outage.
+/// Attack (nodes): Slurm has forgotten a job that it had listed, as after a long outage.
 /// Outcome: Its run counts all the same.
 #[tokio::test]
 async fn a_job_that_slurm_has_forgotten_counts_if_it_was_listed() {
@@ -61,8 +61,8 @@ async fn a_job_that_slurm_has_forgotten_counts_if_it_was_listed() {
     assert_eq!(run["outcome"], Value::Null);
 }
 
-/// Attack (remembered): Root of a node starts and ends a run of a job that there never was.
-/// Outcome: The run does not count, because no source ever listed the job.
+/// Attack (nodes): Root of a node reports a run of a job that no source ever listed.
+/// Outcome: It counts only if Slurm says that it completed, or if no source is configured.
 #[tokio::test]
 async fn a_made_up_job_that_no_source_ever_listed_does_not_count() {
     let service = TestService::new().await;

@@ -141,9 +141,9 @@ async fn nodes_that_had_different_values_do_not_count() {
     );
 }
 
-/// Attack (service): Root of a node that a job did not have reports it before the job's own node
-/// does.
-/// Outcome: That report is left out, and the run counts by the job's own node.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_node_that_the_job_had_not_is_not_heard() {
     let service = TestService::new().await;
@@ -162,8 +162,9 @@ async fn a_node_that_the_job_had_not_is_not_heard() {
     assert_eq!(service.study("ocean").await["default"]["mean"], 2.0);
 }
 
-/// Attack (service): Root of a node that a job did not have is the only one to report it.
-/// Outcome: The run waits for the job's own node as if nobody had reported.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_report_of_a_node_that_the_job_had_not_is_none() {
     let service = TestService::new().await;
@@ -182,9 +183,9 @@ async fn a_report_of_a_node_that_the_job_had_not_is_none() {
     );
 }
 
-/// Attack (service): Root of a node reports a run of a job that is on another node, before that
-/// node does, and Slurm has forgotten the job.
-/// Outcome: As more nodes have reported than the job had, the run does not count.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_report_from_elsewhere_shapes_no_study() {
     let service = TestService::new().await;
@@ -362,9 +363,9 @@ async fn many_long_reports_of_a_run_are_merged_one_by_one() {
     assert_eq!(service.database.number(merged).await, 1);
 }
 
-/// Attack (service): Root of the job's node reports a parametrization that the run was not given, of names that no
-/// accelerator has.
-/// Outcome: The run does not count, and says why; nothing of it is in the study.
+/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
+/// what the run was not given.
+/// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_parametrization_that_was_not_given_does_not_count() {
     let service = TestService::new().await;

@@ -100,9 +100,9 @@ fn what_libpq_alone_needs_is_let_pass() {
     read("postgres://h/db?connect_timeout=5&keepalives=1&application_name=mine");
 }
 
-/// Attack (service): A URL of the database is empty, of another database, a list of `key=value`, or has a
-/// misspelt parameter or value.
-/// Outcome: It is refused when the configuration is read, with what is wrong and what can be written.
+/// Attack (database): The database's URL is empty, of another database, or has a misspelt parameter
+/// or value.
+/// Outcome: It is refused when it is read, with what to write, and no password is shown.
 #[test]
 fn what_cannot_start_is_refused_with_what_to_write() {
     for (text, expected) in [
@@ -179,8 +179,8 @@ fn what_cannot_start_is_refused_with_what_to_write() {
     }
 }
 
-/// Attack (service): A password stands in the database's URL, well or wrongly encoded.
-/// Outcome: Neither the URL as it is shown nor the refusal of it has any of it.
+/// Attack (database): A password stands in the database's URL, well or wrongly encoded.
+/// Outcome: It is never shown.
 #[test]
 fn no_password_is_shown() {
     for (text, expected) in [

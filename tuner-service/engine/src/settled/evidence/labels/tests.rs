@@ -34,10 +34,9 @@ proptest! {
     /// The theorem: whatever is known, a run changes no evidence on average over the draw of its
     /// label if it would take as long under either label, apart from the effect that is tested.
     ///
-    /// Attack (environment): Jobs are timed, by a user or by a workflow's period, to make a gain of
+    /// Attack (drawn): Jobs are timed, by a user or by a workflow's period, to make a gain of
     /// nothing.
-    /// Outcome: Whatever came before, over the draw of a run's label the run changes no evidence on
-    /// average.
+    /// Outcome: On average over the draw of its label, a run changes no evidence.
     #[test]
     fn a_run_changes_no_evidence_on_average_over_its_own_draw(
         earlier in prop::collection::vec(run(), 1..60),

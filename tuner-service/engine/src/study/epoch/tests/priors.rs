@@ -115,8 +115,9 @@ fn a_warm_start_comes_before_what_others_promise() {
     assert_eq!(first.parametrization, inherited[0], "{:?}", first.reason);
 }
 
-/// Attack (service): What others' studies promise as fastest is slowest for this study.
-/// Outcome: One run goes on their word, no later one is as slow, and the design follows.
+/// Attack (sharing): What other studies promise is the slowest for this study, or they dispute it.
+/// Outcome: One run goes on their word, at most one more is as slow, and then the study's own runs
+/// decide; no names are told.
 #[test]
 fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
