@@ -113,8 +113,8 @@ impl NotCountedBecause {
                 "The job ended in another state of Slurm's, such as REQUEUED or DEADLINE."
             }
             Self::TimedOut => {
-                "The time limit ended the job, and its study's objective is not the elapsed time, so nothing is known of \
-                 the objective. Where elapsed is the objective, such a run is kept as a lower bound."
+                "The time limit ended the job, and its study's objective is not the elapsed time, so nothing is known \
+                 of the objective. Where elapsed is the objective, such a run is kept as a lower bound."
             }
             Self::Suspended => {
                 "The job was suspended for a while, and the time that its nodes measured includes the pause."
@@ -143,8 +143,8 @@ impl NotCountedBecause {
                  the user's own, or those with the parametrization."
             }
             Self::OtherNodes => {
-                "Slurm does not list the node that started the run among the job's nodes: the job gave the node up while \
-                 it ran, or the node reported a job that it never had."
+                "Slurm does not list the node that started the run among the job's nodes: the job gave the node up \
+                 while it ran, or the node reported a job that it never had."
             }
             Self::OtherOwner => "Slurm says that the job is another user's.",
             Self::TooManyNodes => "More nodes reported the run than its job had.",
