@@ -116,11 +116,11 @@ impl NotCountedBecause {
                 "The job ended in another state of Slurm's, such as REQUEUED or DEADLINE."
             }
             Self::TimedOut => {
-                "The time limit ended the job, and its study makes something else than the elapsed time small or large. \
-                 By the elapsed time such a run is a lower bound, which is kept."
+                "The time limit ended the job, and its study's objective is not the elapsed time, so nothing is known \
+                 of the objective. Where elapsed is the objective, such a run is kept as a lower bound."
             }
             Self::Suspended => {
-                "The job was suspended for a while, so that its elapsed time is not its own."
+                "The job was suspended for a while, and the time that its nodes measured includes the pause."
             }
             Self::Resized => {
                 "The job gave up nodes or got more while it ran, so that its elapsed time is of neither size."
@@ -142,12 +142,12 @@ impl NotCountedBecause {
             }
             Self::GivenOtherwise => "A node reports a parametrization that the run was not given.",
             Self::UnknownDirectives => {
-                "The directives of the job's burst buffer were completed, or are the user's own, or unknown, and no node \
-                 knows what was asked for."
+                "The job has a burst buffer, and its nodes were not told with which directives the buffer was set up: \
+                 the user's own, or those with the parametrization."
             }
             Self::OtherNodes => {
-                "The node that started the run is not among those that Slurm names, as after the job gave up nodes or \
-                 when a node reports a job of others."
+                "Slurm does not list the node that started the run among the job's nodes: the job gave the node up \
+                 while it ran, or the node reported a job that it never had."
             }
             Self::OtherOwner => "Slurm says that the job is another user's.",
             Self::TooManyNodes => "More nodes reported the run than its job had.",

@@ -78,8 +78,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Pinned,
         kind: Instead,
-        when: "the study is pinned (`io-autotune pin`), and the pin fits its space",
-        gets: "the pin",
+        when: "the study is pinned (`io-autotune pin`), and the pinned values fit its space",
+        gets: "the pinned values",
         keys: "",
         applies: OnFacts(|facts| facts.steering.pin.is_some()),
         gives: |one, phase| one.pinned(phase),
@@ -87,7 +87,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::MixedWork,
         kind: InsteadOfSearching,
-        when: "[different work](#mixed-work) takes turns under the study's name, and nobody accepted it",
+        when: "[different work](#mixed-work) takes turns under the study's name, nobody accepted it",
         gets: "the default; nothing is applied",
         keys: "`max_baseline_cv` 0.5",
         applies: OnFacts(|facts| facts.is_mixed()),
@@ -105,7 +105,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Busy,
         kind: Instead,
-        when: "other starts of the study held it until the prolog's deadline came near",
+        when: "so many jobs of the study start at once that this start cannot wait for its turn",
         gets: "the best known",
         keys: "",
         applies: OnFacts(|facts| facts.steering.busy),
@@ -123,8 +123,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Settled,
         kind: Step(Phase::Settled),
-        when: "the study has settled, and stays so",
-        gets: "the [recommendation](#recommendation) or, as drawn, a [control run](#control-runs)",
+        when: "the study has settled",
+        gets: "the [recommendation](#recommendation) or, by a draw, a [control run](#control-runs)",
         keys: "`controls_at_first` 20, `control_every_at_first` 2, `controls_promising` 150, \
                `control_every_promising` 3, `control_every` 10, `control_every_resolved` 20",
         applies: OnFacts(|facts| facts.has_settled()),
@@ -133,8 +133,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Baseline,
         kind: Step(Phase::Baseline),
-        when: "fewer runs of the default than a baseline has counted or are in flight, and it \
-               [completes](#a-default-that-does-not-complete)",
+        when: "fewer than `baseline_runs` runs of the default have counted or are in flight, and the \
+               default [completes](#a-default-that-does-not-complete)",
         gets: "the default",
         keys: "`baseline_runs` 4, `baseline_lost_runs` 3",
         applies: OnFacts(|facts| facts.baseline_is_due()),
@@ -143,7 +143,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::LongerLimit,
         kind: Instead,
-        when: "time limits alone cut every run of the default short, and the job's is longer",
+        when: "every run of the default was cut short by its time limit, and this job's limit is more \
+               than a quarter longer than the longest of them took",
         gets: "the default",
         keys: "`baseline_lost_runs` 3",
         applies: OnFacts(|facts| facts.may_complete_the_default()),
@@ -153,7 +154,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::Proof,
         kind: Step(Phase::Search),
         when: "a [proof](#proofs-in-the-search) begins or lasts",
-        gets: "the best known or, as drawn, a control run",
+        gets: "the best known or, by a draw, a control run",
         keys: "`[study.proof]`",
         applies: OnSearch(|one| one.proves()),
         gives: |one, phase| Some(one.drawn(phase)),
@@ -161,7 +162,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Control,
         kind: InsteadOfSearching,
-        when: "of the n runs so far, in flight included, fewer than `floor(sqrt(n))` are of the default",
+        when: "of the epoch's n runs, those in flight included, fewer than `floor(sqrt(n))` are of the \
+               default",
         gets: "the default",
         keys: "",
         applies: OnFacts(|facts| facts.control_is_due()),
@@ -170,7 +172,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::ExploringFull,
         kind: InsteadOfSearching,
-        when: "as many runs are exploring as may explore at once",
+        when: "as many exploring runs are in flight as may be at once",
         gets: "the best known",
         keys: "`exploring` 8",
         applies: OnFacts(|facts| facts.exploring_is_full()),
@@ -179,8 +181,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::NoHeadroom,
         kind: InsteadOfExploring,
-        when: "the job would explore, and its time limit leaves no \
-               [headroom](#time-limit-headroom)",
+        when: "the job's time limit leaves no [headroom](#time-limit-headroom)",
         gets: "the best known",
         keys: "`[study.regret]`: `design_most` 2.0",
         applies: OnFacts(|facts| facts.lacks_headroom()),
@@ -189,8 +190,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::DesignWithoutDefault,
         kind: Step(Phase::Design),
-        when: "the [default does not complete](#a-default-that-does-not-complete), nor has anything \
-               else, and a point of the design has not run",
+        when: "the [default does not complete](#a-default-that-does-not-complete), nothing else has \
+               completed, and a point of the design has not run",
         gets: "that point",
         keys: "`design_points` 15",
         applies: OnSearch(|one| one.has_design_without_default()),
@@ -199,8 +200,9 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::SearchWithoutDefault,
         kind: Step(Phase::Search),
-        when: "the same, but the design has run; on a site only until `design_points` runs have explored",
-        gets: "something new at random",
+        when: "the default does not complete, nothing else has completed, and the design has run; in \
+               jobs of Slurm only until `design_points` runs have explored",
+        gets: "a parametrization that has not run, drawn at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
         gives: |one, _| one.search_without_default(),
@@ -208,7 +210,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::DefaultAgain,
         kind: Step(Phase::Baseline),
-        when: "the same, but as much was tried as may be",
+        when: "the default does not complete, nothing else has completed, and `design_without_default` and \
+               `search_without_default` have tried as much as they may",
         gets: "the default, until something completes",
         keys: "",
         applies: OnSearch(|one| one.tries_the_default_again()),
@@ -218,7 +221,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::ConfirmForProof,
         kind: Step(Phase::Search),
         when: "a [proof](#proofs-in-the-search) would begin, but its parametrization has run only once",
-        gets: "its second run",
+        gets: "that parametrization, a second time",
         keys: "`[study.proof]`",
         applies: OnSearch(|one| one.confirms_for_a_proof()),
         gives: |one, _| one.confirm_for_a_proof(),
@@ -226,9 +229,9 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Promised,
         kind: Step(Phase::Design),
-        when: "nothing has been explored, and [other studies](priors.md) found something near the \
-               default fast",
-        gets: "that",
+        when: "nothing has been explored, and [other studies](priors.md) found a parametrization near \
+               the default fast",
+        gets: "that parametrization",
         keys: "`prior`",
         applies: OnSearch(|one| one.promised().is_some()),
         gives: |one, _| one.promise(),
@@ -236,8 +239,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Design,
         kind: Step(Phase::Design),
-        when: "a point of the Latin hypercube has not run, and the regret budget allows it",
-        gets: "that point; the nearest to the default first",
+        when: "a point of the design has not run, and the [regret budget](#regret) allows it",
+        gets: "that point; of several the nearest to the default",
         keys: "`design_points` 15",
         applies: OnSearch(|one| one.may_run_a_design_point()),
         gives: |one, _| one.design_point(),
@@ -246,7 +249,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::Search,
         kind: Step(Phase::Search),
         when: "the design has run, and the search neither [stops early](#stopping-early) nor has \
-               spent its budget",
+               spent its search budget",
         gets: "the method's proposal",
         keys: "`budget` 50, `method`",
         applies: OnSearch(|one| one.searches()),
@@ -274,7 +277,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::NothingToWin,
         kind: Step(Phase::Settled),
         when: "[nothing can be won](#stopping-early)",
-        gets: "the default: the study settles",
+        gets: "the default; the study settles",
         keys: "`[study.stop]`: `little_io`, `unread_runs`",
         applies: OnSearch(|one| one.nothing_to_win().is_some()),
         gives: |one, _| Some(one.settled()),
@@ -282,8 +285,9 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Confirm,
         kind: Step(Phase::Search),
-        when: "the best has run only once, and fewer runs than twice the budget have explored",
-        gets: "its second run",
+        when: "what the method ranks first has run only once, and fewer runs than twice the search \
+               budget have explored",
+        gets: "that parametrization, a second time",
         keys: "`budget` 50",
         applies: OnSearch(|one| one.unconfirmed().is_some()),
         gives: |one, _| one.confirm(),
@@ -292,7 +296,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::Concluded,
         kind: Step(Phase::Settled),
         when: "the search is over",
-        gets: "what a settled study gives: this run settles it",
+        gets: "what `settled` gives; this run settles the study",
         keys: "",
         applies: OnFacts(|_| true),
         gives: |one, _| Some(one.settled()),
@@ -304,11 +308,11 @@ fn rules_table() -> String {
     let mut table = "| rule | applies when | the run gets | phase | keys, defaults |\n".to_owned();
     table.push_str("| --- | --- | --- | --- | --- |\n");
     for (number, row) in (1..).zip(RULES) {
-        let phase = match row.kind {
-            Kind::Step(phase) => phase.as_str(),
-            Kind::Instead => "",
-            Kind::InsteadOfSearching => "unless settled",
-            Kind::InsteadOfExploring => "where it explores",
+        let (phase, only) = match row.kind {
+            Kind::Step(phase) => (phase.as_str(), ""),
+            Kind::Instead => ("", ""),
+            Kind::InsteadOfSearching => ("", ", and the study has not settled"),
+            Kind::InsteadOfExploring => ("", ", and the run would explore"),
         };
         let Row {
             rule,
@@ -318,7 +322,7 @@ fn rules_table() -> String {
             ..
         } = row;
         table.push_str(&format!(
-            "| {number}. `{rule}` | {when} | {gets} | {phase} | {keys} |\n"
+            "| {number}. `{rule}` | {when}{only} | {gets} | {phase} | {keys} |\n"
         ));
     }
     table
