@@ -587,9 +587,10 @@ async fn every_column_is_carried_or_the_installation_s() {
         (
             "studies",
             record("study"),
-            // A rule of the site decides the share, and the importer the cluster.
+            // A rule of the site decides the share, and the importer the cluster; the importing service
+            // assesses by its own engine and settings.
             "id application_id context_key mixed_accepted_at mixed_accepted_by mixed_accepted_why share \
-                 cluster",
+                 cluster assessed_by",
         ),
         ("pins", record("study")["pin"].clone(), "study_id"),
     ] {
