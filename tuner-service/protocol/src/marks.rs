@@ -32,7 +32,7 @@ pub enum Mark {
         /// Positive and finite.
         value: f64,
     },
-    /// What a process had from MPI-IO, by the profiling library (`mpi-in-force/`).
+    /// What a process had from MPI-IO, by the profiling library (`spank-plugin/mpi-in-force/`).
     MpiIo(MpiIo),
     /// A process whose line there was no room for.
     MpiIoLost,
