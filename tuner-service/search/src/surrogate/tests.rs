@@ -229,7 +229,8 @@ fn nothing_and_nonsense_have_no_process_and_the_same_times_have_one() {
     assert!(at(&same, &[3]).variance.is_finite());
 }
 
-/// Of the same data, the kernel and its hyperparameters given: `make reference`, analysis/laboratory/reference.
+/// Of the same data, the kernel and its hyperparameters given: `make -C analysis reference`,
+/// `analysis/laboratory/reference`.
 #[test]
 fn the_process_is_scikit_learns() {
     #[derive(serde::Deserialize)]
