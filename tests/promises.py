@@ -27,7 +27,7 @@ from pathlib import Path
 from tables import table
 
 TREE = Path(__file__).resolve().parents[1]
-PLACES = ("tuner-service", "spank-plugin", "mpi-in-force", "analysis", "tests")
+PLACES = ("tuner-service", "spank-plugin", "analysis", "tests")
 """Where tests are."""
 COLUMNS = 100
 """Of the pages' lines."""

@@ -122,7 +122,7 @@ def starts(
 ) -> Json:
     """Ask for starts as prologs do, one after another, with their deadline; return the times.
 
-    ``more`` are arguments of ``lives`` (tuner-service/protocol/examples/lives.rs).
+    ``more`` are arguments of ``lives`` (tests/load/src/bin/lives.rs).
     """
     argv = [
         "lives",

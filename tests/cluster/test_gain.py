@@ -8,7 +8,8 @@ WORK = "read up _ </proc/uptime; echo $up; sleep 1; read up _ </proc/uptime; ech
 """Takes as long under any hints, and tells how long."""
 TOLD_RUNS = 20 if COMPLETE else 4
 """Runs of the settled phase: half of them of the default. Twenty are enough for a claim if all
-ranks agree; `make report-guarantees` measures over many studies how seldom a claim is wrong."""
+ranks agree; `make -C analysis report-guarantees` measures over many studies how seldom a claim is
+wrong."""
 ALIKE = 0.15
 """What a loaded machine may make of a difference that is none."""
 CLOCK = 0.05

@@ -182,7 +182,7 @@ def test_output_that_is_lost_is_a_failure(served: Service) -> None:
 def test_every_example_of_the_help_is_a_command_line_that_is_read(served: Service) -> None:
     text = served.tuner(CAROL, "--help").stdout
     commands = re.findall(r"^  ([a-z-]+)  +[A-Z]", text.partition("Options:")[0], re.M)
-    assert {"status", "history", "doctor", "simulate"} <= set(commands)
+    assert {"status", "history", "doctor", "optimize"} <= set(commands)
     examples: set[str] = set()
     for command in commands:
         text += served.tuner(CAROL, command, "--help").stdout

@@ -14,4 +14,4 @@ KINDS = {
     "silence": ("--connections=600", "silence"),
     "silence at the door for nodes": ("--connections=600", "--nodes", "--tcp", "silence"),
 }
-"""What a user sends, by arguments of ``flood`` (tuner-service/protocol/examples/flood.rs)."""
+"""What a user sends, by arguments of ``flood`` (tests/load/src/bin/flood.rs)."""

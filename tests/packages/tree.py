@@ -22,7 +22,6 @@ RUST = (
     "tuner-service",
     "migrations",
     "deploy/etc",
-    "tests/burst-buffer",
 )
 """What the programs in Rust are compiled from."""
 

@@ -26,7 +26,7 @@ STAGED = ("stage/bin", "stage/share", "workloads")
 """What the host has built, all of it: programs in Rust run in every root. C is compiled inside."""
 NO_TESTS = 5
 """pytest's exit status when a module has none but slow tests."""
-PARTS = ("spank-plugin", "mpi-in-force", "tests/workloads")
+PARTS = ("spank-plugin", "spank-plugin/mpi-in-force", "tests/workloads")
 """Directories whose C is compiled against a root's own headers, warnings being errors."""
 
 

@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
+
+from unit_docs.targets import called, there
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = ROOT / "docs" / "decisions"
 
 
-def targets() -> set[str]:
-    """Return the Makefile's targets."""
-    text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    return set(re.findall(r"^([a-z-]+):(?!=)", text, re.MULTILINE))
+CODE = r"`|``|run: |exec |^ {4}"
+"""What stands before a call."""
+HISTORY = re.compile(r"CHANGELOG\.md|docs/decisions/")
+"""Pages about what was."""
 
 
-def called(path: Path) -> set[str]:
+def asked_for(path: Path) -> set[str]:
     """Return the targets that a file says to make, in code and in `run:`."""
-    text = path.read_text(encoding="utf-8")
-    return set(re.findall(r"(?:`|run: |exec )make ([a-z-]+)", text))
+    return called(path.read_text(encoding="utf-8"), CODE)
 
 
 def test_each_target_that_is_called_is_there() -> None:
-    files = [*ROOT.glob(".github/**/*.yml"), ROOT / ".ci" / "run", ROOT / "CONTRIBUTING.md"]
+    workflows = [*ROOT.glob(".github/**/*.yml"), ROOT / ".ci" / "run"]
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", "analysis/*.py"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    pages = [ROOT / name for name in listed.stdout.splitlines() if not HISTORY.match(name)]
+    files = [path for path in (*workflows, *pages) if path.exists()]
     missing = {
         f"{path.relative_to(ROOT)}: make {target}"
         for path in files
-        for target in called(path) - targets()
+        for target in asked_for(path) - there()
     }
     assert not missing
-    assert {"test", "advisories"} <= set().union(*map(called, files))
+    asked = set().union(*map(asked_for, files))
+    assert {"test", "advisories", "-C analysis test", "-C analysis papers-report"} <= asked
+
+
+def test_a_call_is_read_over_the_end_of_a_line() -> None:
+    text = "`make -C analysis\nsettled` and `make test`; make lint\n    make -C analysis drift"
+    assert called(text, CODE) == {"-C analysis settled", "test", "-C analysis drift"}
 
 
 def test_each_decision_says_why_and_what_follows() -> None:

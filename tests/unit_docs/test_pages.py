@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from unit_docs.links import anchor, anchors, dead, dead_in_site, relative
+from unit_docs.targets import called, there
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -89,26 +90,20 @@ def test_lines_are_short(page: Path) -> None:
     assert not long
 
 
-def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
 def test_a_measurement_says_what_renews_it() -> None:
-    targets = make_targets()
     measurements = sorted((DOCS / "measurements").glob("*.md"))
     assert measurements
     for page in measurements:
         head = "\n".join(page.read_text(encoding="utf-8").splitlines()[:12])
-        named = set(re.findall(r"make ([a-z-]+)", head))
-        assert named or "cargo run " in head, f"{name(page)} does not say what renews it"
-        assert named <= targets, f"{name(page)}: the Makefile lacks {named - targets}"
+        named = called(head, "`|^ {4}")
+        assert named, f"{name(page)} does not say what renews it"
+        assert named <= there(), f"{name(page)}: no Makefile has {named - there()}"
 
 
 def test_the_commands_of_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    targets = make_targets()
-    shown = set(re.findall(r"^ {4}make ([a-z-]+)", text, re.MULTILINE))
-    assert {"demo", "test"} <= shown <= targets
+    shown = called(text, "^ {4}")
+    assert {"demo", "test"} <= shown <= there()
 
 
 def named_files(text: str) -> set[str]:

@@ -36,9 +36,8 @@ def test_a_root_has_what_cluster_tests_call(suite: Suite) -> None:
 
 
 def test_every_program_that_the_host_builds_is_in_a_root() -> None:
-    made = re.findall(
-        r"^\tinstall .*?target/release.*\s(\S+)$", _recipe("build"), flags=re.MULTILINE
-    )
+    recipes = _recipe("build") + _recipe("test-tools")
+    made = re.findall(r"^\tinstall .*?target/release.*\s(\S+)$", recipes, flags=re.MULTILINE)
     places = [place.replace("$(STAGE)", "build/stage").rstrip("/") for place in made]
     assert len(places) >= 3
     for place in places:

@@ -1,4 +1,4 @@
-"""The command behind `make ax-transfer`."""
+"""The command behind `make -C analysis ax-transfer`."""
 
 import argparse
 import json

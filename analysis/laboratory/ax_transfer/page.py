@@ -19,7 +19,8 @@ _Lives = list[dict[str, Any]]
 _HEAD = """\
 # Ax's transfer learning beside ours
 
-Written by `make ax-transfer AX_TRANSFER_ARGS="--seeds {seeds}"`; do not edit. With {packages}.
+Written by `make -C analysis ax-transfer AX_TRANSFER_ARGS="--seeds {seeds}"`; do not edit.
+With {packages}.
 
 Twelve applications of romio, [measured](tables.md#access-patterns) over one grid of 48 points.
 Each study begins from what the eight others have learnt whose measures are nearest to its own: for

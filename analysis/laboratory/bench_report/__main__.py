@@ -1,4 +1,4 @@
-"""``make bench-report``: the report from nothing, of one more night, and with no news at all.
+"""``make -C analysis bench-report``: from nothing, of one more night, and with no news at all.
 
 Runs under tests/with-postgres, into whose empty database it writes a generated year. Times are of
 the program as a whole; memory is the most that all its processes had together, as their

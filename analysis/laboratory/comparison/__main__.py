@@ -1,4 +1,4 @@
-"""The command behind `make comparison-report`."""
+"""The command behind `make -C analysis comparison-report`."""
 
 import argparse
 import sys
@@ -24,7 +24,7 @@ def main() -> int:
     """Replays, compares, writes the report."""
     arguments = _parser().parse_args()
     output: Path = arguments.output
-    program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
+    program = Program(arguments.simulate, arguments.jobs, arguments.work / "kept")
     try:
         tables = named(arguments.tables)
         parts = split(tables)

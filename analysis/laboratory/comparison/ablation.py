@@ -1,4 +1,4 @@
-"""The command behind `make search-ablation`: what each part of the search is worth."""
+"""The command behind `make -C analysis search-ablation`: what each part of the search is worth."""
 
 import math
 import random
@@ -160,7 +160,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, nargs=2, default=[20, 8], metavar=("50", "150"))
     parser.add_argument("--work", type=Path, default=Path("build/comparison"))
     arguments = parser.parse_args()
-    program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
+    program = Program(arguments.simulate, arguments.jobs, arguments.work / "kept")
     lines = prose("ablation", outside=str(arguments.seeds[0]), site=str(arguments.seeds[1]))
     try:
         for part in split(named(arguments.tables)):

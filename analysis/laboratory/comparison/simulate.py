@@ -1,4 +1,4 @@
-"""Methods and tables for `io-autotune simulate`, and figures of what it prints."""
+"""Methods and tables for `io-autotune-simulate`, and figures of what it prints."""
 
 import json
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What each accelerator gains over its default here: ``make accelerators-report``."""
+"""What each accelerator gains over its default here: ``make -C analysis accelerators-report``."""

@@ -1,4 +1,4 @@
-"""``make accelerators-report``: python -m gains --root DIR.
+"""``make -C analysis accelerators-report``: python -m gains --root DIR.
 
 Each accelerator tunes a job of its own by ``sbatch --io-autotune``, one after the other. The gain
 is the nightly report's: what the service claims of the study.

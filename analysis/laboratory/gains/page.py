@@ -14,10 +14,11 @@ from gains.cases import Case
 HEAD = """\
 # What each accelerator gains here
 
-Written by `make accelerators-report`; do not edit. Each accelerator that is proven on the cluster
-tunes a job of its own through `sbatch --io-autotune`. The workload is chosen so that the default
-has a weakness: these are proofs that delivery and tuning work, and no promise for other jobs or
-machines. Slow storage is a file system on a loop device whose rate the blkio cgroup throttles.
+Written by `make -C analysis accelerators-report`; do not edit. Each accelerator that is proven on
+the cluster tunes a job of its own through `sbatch --io-autotune`. The workload is chosen so that
+the default has a weakness: these are proofs that delivery and tuning work, and no promise for other
+jobs or machines. Slow storage is a file system on a loop device whose rate the blkio cgroup
+throttles.
 
 The gain is of the runs made after the choice against control runs of the default interleaved with
 them, as the [nightly report](../derivation/report-statistics.md) says it: the interval

@@ -1,4 +1,4 @@
-"""The command behind `make generated-tables`."""
+"""The command behind `make -C analysis generated-tables`."""
 
 import argparse
 import csv

@@ -2,8 +2,8 @@
 
     guarantees --sites | python -m guarantees
 
-The studies come from the example ``guarantees`` of the crate ``io-autotune-simulation``, which has
-the engine judge them. ``make report-guarantees`` calls both.
+The studies come from the program ``guarantees`` of ``analysis/simulation``, which has the engine
+judge them. ``make -C analysis report-guarantees`` calls both.
 """
 
 from __future__ import annotations

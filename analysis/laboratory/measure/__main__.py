@@ -1,4 +1,4 @@
-"""The command behind `make measure-romio`."""
+"""The command behind `make -C analysis measure-romio`."""
 
 import json
 import sys

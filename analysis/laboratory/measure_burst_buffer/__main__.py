@@ -1,4 +1,4 @@
-"""The command behind `make measure-burst-buffer`."""
+"""The command behind `make -C analysis measure-burst-buffer`."""
 
 import random
 import sys

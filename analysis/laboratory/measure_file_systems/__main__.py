@@ -1,4 +1,4 @@
-"""The command behind `make measure-file-systems`."""
+"""The command behind `make -C analysis measure-file-systems`."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""The command behind `make measure-local`."""
+"""The command behind `make -C analysis measure-local`."""
 
 import argparse
 import csv
@@ -14,7 +14,7 @@ from typing import Any
 
 from measure_local.programs import PROGRAMS, Program, RunFailed
 
-_SOURCE = "measured by the project: make measure-local"
+_SOURCE = "measured by the project: make -C analysis measure-local"
 
 Times = list[tuple[list[Any], float, list[float]]]
 """Points, what their runs took, and their measures."""

@@ -1,4 +1,4 @@
-"""The command behind `make measure-patterns`."""
+"""The command behind `make -C analysis measure-patterns`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The command behind `make papers-report`."""
+"""The command behind `make -C analysis papers-report`."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ PAGES = ("robert2020", "robert2019", "cao2018", "alabed2021")
 def main() -> int:
     """Replays, writes the pages."""
     arguments = _parser().parse_args()
-    program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
+    program = Program(arguments.simulate, arguments.jobs, arguments.work / "kept")
     try:
         by_name = {on.name: on for on in named(arguments.tables)}
         missing = [

@@ -90,7 +90,7 @@ def _replayed(
     seeds: int,
     words: list[str],
 ) -> list[dict[str, Any]]:
-    """What `simulate` says of each table, in their order, and there of each method, in theirs."""
+    """What `io-autotune-simulate` says of each table and, there, of each method, in order."""
     dense = [path for path in quiet if path.stem != file_systems.NAME]
     words = ["--exploring-only", *words]
     many = ["--seeds", str(seeds), "--budget", str(BUDGET)]

@@ -23,7 +23,7 @@ SIGNIFICANT = 0.6
 
 
 def words(begins: bool) -> list[str]:
-    """How `simulate` replays the table; `begins`: with each file system's default."""
+    """How `io-autotune-simulate` replays the table; `begins`: with each file system's default."""
     return ["--outside", "slow", *(["--defaults-first"] if begins else [])]
 
 

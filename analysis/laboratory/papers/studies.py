@@ -1,4 +1,4 @@
-"""The studies that `simulate --per-seed` prints, as times."""
+"""The studies that `io-autotune-simulate --per-seed` prints, as times."""
 
 from statistics import median
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command behind `make bench-peers`."""
+"""The command behind `make -C analysis bench-peers`."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ def main() -> int:
             arguments.methods,
             seeds,
             arguments.budget,
-            Program(arguments.io_autotune, arguments.jobs),
+            Program(arguments.simulate, arguments.jobs),
         )
         studies |= run_peers(
             tables,
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=["default", "robert2020"],
         metavar="NAME[:key=value,...]",
-        help="as `io-autotune simulate` takes them; the first is divided by all others",
+        help="as `io-autotune-simulate` takes them; the first is divided by all others",
     )
     parser.add_argument(
         "--peers",

@@ -1,6 +1,6 @@
-"""The noise of a replay: `tuner-service/simulation/src/dataset/draw.rs`, bit for bit.
+"""The noise of a replay: `analysis/simulation/src/dataset/draw.rs`, bit for bit.
 
-The formulas are there. `tuner-service/simulation/tests/fixtures` holds both to the same numbers.
+The formulas are there. `analysis/simulation/tests/fixtures` holds both to the same numbers.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Runs `io-autotune simulate` and reads its output."""
+"""Runs `io-autotune-simulate` and reads its output."""
 
 import argparse
 import hashlib
@@ -26,7 +26,10 @@ def command_line(prog: str, description: str | None, output: Path) -> argparse.A
         "--jobs", type=at_least_one, default=os.cpu_count() or 1, help="(all cores)"
     )
     parser.add_argument(
-        "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
+        "--simulate",
+        type=Path,
+        default=Path("target/simulation/release/io-autotune-simulate"),
+        help="our program",
     )
     return parser
 
@@ -83,7 +86,7 @@ class Program:
         command += [] if plots is None else ["--plot", str(plots)]
         done = self._run(command)
         if done.returncode != 0:
-            raise ReplayError(f"{self.path} simulate {' '.join(command)}: {done.stderr.strip()}")
+            raise ReplayError(f"{self.path} {' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
 
     def _key(self, tables: list[Path], command: list[str]) -> str:
@@ -101,12 +104,12 @@ class Program:
     def _run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
-                [str(self.path), "simulate", *words], check=False, capture_output=True, text=True
+                [str(self.path), *words], check=False, capture_output=True, text=True
             )
         except FileNotFoundError as error:
             raise self._missing() from error
 
     def _missing(self) -> ReplayError:
         return ReplayError(
-            f"{self.path} is not there: run `make build`, or name it with --io-autotune"
+            f"{self.path} is not there: run `make -C analysis simulate`, or name it with --simulate"
         )

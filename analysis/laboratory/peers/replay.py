@@ -170,7 +170,7 @@ def run_methods(
     *,
     of_a_site: bool = False,
 ) -> dict[tuple[str, str], list[Timed]]:
-    """The studies of io-autotune's methods, from `io-autotune simulate`.
+    """The studies of io-autotune's methods, from `io-autotune-simulate`.
 
     As with `io-autotune optimize` the default runs once, as with peers; `of_a_site` adds baseline
     and control runs and the regret budget. Raises ReplayError if the program fails or reads the
@@ -201,5 +201,5 @@ def _agree(table: Table, result: dict[str, Any]) -> None:
         if not math.isclose(mine, theirs, rel_tol=1e-9):
             raise ReplayError(
                 f"{table.path}: the {what} takes {mine} s here and {theirs} s in io-autotune: "
-                "peers/tables.py and simulation/src/dataset have to read alike"
+                "peers/tables.py and analysis/simulation/src/dataset have to read alike"
             )

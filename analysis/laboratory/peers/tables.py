@@ -1,4 +1,4 @@
-"""Tables of measurements, NAME.toml or NAME.json and NAME.csv, read as `io-autotune simulate` does.
+"""Tables of measurements, NAME.toml or NAME.json and NAME.csv, read as `io-autotune-simulate` does.
 
 The format is in docs/simulate.md. Conditions and constraints are refused: each peer would need them
 translated.

@@ -1,6 +1,7 @@
 """The predictions of scikit-learn's Gaussian process with the engine's kernel, fixed.
 
-Writes JSON to stdout (``make reference``) for the engine's test ``the_process_is_scikit_learns``.
+Writes JSON to stdout (``make -C analysis reference``) for the engine's test
+``the_process_is_scikit_learns``.
 The kernel is composed of scikit-learn's own kernels.
 """
 

@@ -14,12 +14,12 @@ IS_COMPLETE = os.environ.get("IO_AUTOTUNE_CALIBRATION") == "complete"
 DRIFTING = "drift 10 %" if IS_COMPLETE else "noise 17 %, drift 10 %"
 # Sites of claims, and of totals.
 SITES = (2, 30) if IS_COMPLETE else (1, 12)
-PROGRAM = Path(__file__).parents[3] / "target/release/examples/guarantees"
+PROGRAM = Path(__file__).parents[3] / "target/simulation/release/guarantees"
 
 
 @pytest.fixture(scope="module")
 def said() -> tuple[Claims, dict[str, Totals]]:
-    """Analyse what the program says, which ``cargo test --release`` has built."""
+    """Analyse what the program says, which ``make -C analysis test`` has built."""
     studies = 4 * SITES[1]
     command = [str(PROGRAM), "--sites", "--studies", str(studies), "--world", DRIFTING]
     run = subprocess.run(command, check=True, capture_output=True, text=True)

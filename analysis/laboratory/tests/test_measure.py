@@ -199,7 +199,7 @@ def test_more_blocks_go_on_with_the_same_journal(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(
     os.geteuid() != 0 or not DAEMON.exists() or not Path("/dev/fuse").exists(),
-    reason="it needs root, /dev/fuse and the instrument: make build",
+    reason="it needs root, /dev/fuse and the instrument: make test-tools",
 )
 def test_a_run_of_the_instrument_takes_what_its_slow_side_needs() -> None:
     small = replace(JOB, each_mib=4, read_mib=2, computes=0.0, instrument=("--rate=20",))

@@ -135,7 +135,8 @@ def test_planted_differences_are_found_with_their_sizes(tmp_path: Path) -> None:
     assert result["overall"]["worse"]["recommended"]["value"] == pytest.approx(1.6)
     assert result["computing_per_run"]["good"] == pytest.approx(0.2)
     assert all(math.isfinite(of["common"]["value"]) for of in result["overall"].values())
-    report = render(json.loads(json.dumps(result)), {"optuna": "5.0.0"}, "make bench-peers")
+    command = "make -C analysis bench-peers"
+    report = render(json.loads(json.dumps(result)), {"optuna": "5.0.0"}, command)
     assert "| the best peer of each table | 24 | 0.769 (0.769-0.769) ahead |" in report
     assert "## second" in report
 
@@ -156,7 +157,7 @@ def test_failed_runs_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_few_seeds_claim_nothing(tmp_path: Path) -> None:
-    report = render(planted([small(tmp_path)], 6).as_json(), {}, "make bench-peers")
+    report = render(planted([small(tmp_path)], 6).as_json(), {}, "make -C analysis bench-peers")
     assert "| bad | 6 | 0.769 (0.769-0.769) |" in report
     assert "(0.769-0.769) ahead" not in report
 

@@ -8,7 +8,7 @@ import pytest
 from peers.tables import Table, TableError
 
 ROOT = Path(__file__).parents[3]
-FIXTURES = ROOT / "tuner-service/simulation/tests/fixtures"
+FIXTURES = ROOT / "analysis/simulation/tests/fixtures"
 
 
 def test_draws_and_places_are_those_that_rust_writes_down() -> None:

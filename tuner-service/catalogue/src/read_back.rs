@@ -15,7 +15,7 @@ use crate::fault::Faults;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// The profiling library of `mpi-in-force/`: what the MPI library says of files that it opens.
+    /// The profiling library of `spank-plugin/mpi-in-force/`: what the MPI library says of files that it opens.
     MpiInForce,
 }
 

@@ -21,7 +21,6 @@ mod retention;
 mod rules;
 mod screen;
 mod service;
-mod simulate;
 mod slurm;
 mod spelling;
 mod steering;
@@ -35,9 +34,9 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 use io_autotune_console as console;
+use io_autotune_optimize::SpaceFile;
+use io_autotune_optimize::session::Session;
 use io_autotune_protocol::{OrderKind, RunSummary, WhyRequest, block_on, shown_json, shown_lines};
-use io_autotune_simulation::dataset::SpaceFile;
-use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
 use crate::arguments::{
@@ -277,7 +276,6 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             )?;
             Ok(String::new().into())
         }
-        Command::Simulate(simulate) => Ok(simulate::run(simulate)?.into()),
         Command::Report(report) if report.mine => {
             let text = mine::page_of_mine(&service()?, &screen).await?;
             Ok(report::put(report, text, "the page about your studies")?.into())

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use io_autotune_simulation::session::Session;
+use io_autotune_optimize::session::Session;
 use serde_json::json;
 
 /// The most bytes of a line.
@@ -43,7 +43,7 @@ mod tests {
     use std::path::Path;
 
     use io_autotune_engine::MethodName;
-    use io_autotune_simulation::dataset::SpaceFile;
+    use io_autotune_optimize::SpaceFile;
 
     use super::*;
 

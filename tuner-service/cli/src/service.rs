@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use io_autotune_catalogue::RulesError;
 use io_autotune_model::{AuditLine, NotCountedBecause};
+use io_autotune_optimize::SpaceFileError;
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
@@ -12,7 +13,6 @@ use io_autotune_protocol::{
     ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
     STUDIES_PAGE, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
-use io_autotune_simulation::dataset::DatasetError;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +20,6 @@ use serde::de::DeserializeOwned;
 use crate::arguments::StudiesOf;
 use crate::people::name_of;
 use crate::report::ReportError;
-use crate::simulate::SimulateError;
 use crate::words::{Ambiguity, Named};
 
 /// The deadline of a request for which a person waits.
@@ -40,7 +39,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error(transparent)]
-    Dataset(#[from] Box<DatasetError>),
+    SpaceFile(#[from] Box<SpaceFileError>),
     #[error("{path}: {source}")]
     Unreadable {
         path: PathBuf,
@@ -58,8 +57,6 @@ pub(crate) enum CliError {
     Print(#[from] serde_json::Error),
     #[error(transparent)]
     Report(#[from] ReportError),
-    #[error(transparent)]
-    Simulate(#[from] SimulateError),
     #[error("the answer cannot be printed: {0}")]
     Csv(#[from] csv::Error),
     #[error("{0}")]

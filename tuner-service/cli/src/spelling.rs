@@ -17,6 +17,12 @@ pub(crate) const MOVED: [(&str, &[&str]); 10] = [
     ("man", &["admin", "man"]),
 ];
 
+/// A command that is a program of its own now, and what is said of it.
+const GONE: &str = "simulate";
+const GONE_TO: &str = "`io-autotune simulate` is a program of its own now, `io-autotune-simulate`, \
+     which no site installs: `make -C analysis simulate` compiles it from the source tree, and \
+     docs/simulate.md describes it";
+
 /// Where in a command line its command stands: after the options of all commands.
 pub(crate) fn place_of_command(words: &[OsString]) -> Option<usize> {
     let mut places = 1..words.len();
@@ -37,6 +43,9 @@ pub(crate) fn of_today(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Strin
         place = Some(help + 1);
     }
     let word = place.and_then(|place| words.get(place)?.to_str());
+    if word == Some(GONE) {
+        return (words, Some(GONE_TO.to_owned()));
+    }
     let moved = MOVED.iter().find(|(old, _)| Some(*old) == word);
     let (Some(place), Some((old, new))) = (place, moved) else {
         return (words, None);
@@ -94,8 +103,17 @@ mod tests {
             assert_eq!(words, new);
             assert!(hint.unwrap().contains("` now"), "{old}");
         }
+        for gone in [
+            "io-autotune -M beta simulate --table a.json",
+            "io-autotune help simulate",
+        ] {
+            let (words, hint) = respelt(gone);
+            assert_eq!(words, gone, "clap refuses it");
+            assert!(hint.unwrap().contains("`io-autotune-simulate`"), "{gone}");
+        }
         for kept in [
             "io-autotune",
+            "io-autotune status simulate",
             "io-autotune status on",
             "io-autotune -M on status",
             "io-autotune transfer export a",
@@ -109,6 +127,7 @@ mod tests {
     fn an_old_spelling_is_in_no_help_and_each_new_one_is_a_command() {
         let mut command = Arguments::command();
         command.build();
+        assert!(command.find_subcommand(GONE).is_none());
         for (old, new) in MOVED {
             assert!(command.find_subcommand(old).is_none(), "{old}");
             let mut at = &command;

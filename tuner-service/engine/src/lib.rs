@@ -55,7 +55,7 @@ pub use study::next::{next, phase};
 pub use study::proof::settings::ProofSettings;
 pub use study::recommend::Recommendation;
 pub use study::rules::with_rules_table;
-pub use study::settings::{MethodName, PriorFrom, Settings};
+pub use study::settings::{MethodName, PriorFrom, Settings, SettingsOfTheMethod};
 pub use study::situation::Situation;
 pub use study::steering::{KnownLimit, Steering, ToldBy};
 pub use study::stopping::elsewhere::chosen;

@@ -272,7 +272,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
                 "draw": occasion.draw,
                 "outlook": state.outlook,
                 "control_chance": suggestion.control_chance,
-                "settings": occasion.settings,
+                "settings": occasion.settings.of_the_method(),
                 "epoch": state.epoch,
                 "judged": state.judged,
                 "tally": state.history.tally,
@@ -355,7 +355,9 @@ pub(crate) fn in_words(reason: &Reason, objective: &Objective) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{ObservedValue, ParameterEffects, Phase, RecentRun, Value};
+    use io_autotune_engine::{
+        MethodName, ObservedValue, ParameterEffects, Phase, RecentRun, Value,
+    };
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -792,6 +794,42 @@ mod tests {
         assert!(decision.reason.ends_with(why), "{}", decision.reason);
         let again = replayed(&decision, &state);
         assert_eq!(again.reason.to_string(), decision.reason);
+    }
+
+    #[test]
+    fn a_run_is_stored_with_the_settings_of_its_method_and_replays_by_them() {
+        let (request, state) = ("app=ocean".parse().unwrap(), state(None));
+        let accelerator = accelerator();
+        for method in MethodName::ALL {
+            let mut settings = Settings {
+                method: *method,
+                ..Settings::default()
+            };
+            settings.surrogate_genetic.design_points = 4;
+            settings.robert2020.mutation_rate = 0.5;
+            let occasion = Occasion {
+                request: &request,
+                restart_count: 0,
+                start_limit: None,
+                listed_limit: None,
+                accelerator: &accelerator,
+                choice: None,
+                settings: &settings,
+                surrogates: None,
+                busy: None,
+                draw: 0.5,
+            };
+            let mut decision = decide(&occasion, &state);
+            let stored = &decision.suggestion["settings"];
+            let mut others = MethodName::ALL.iter().filter(|one| *one != method);
+            assert!(others.all(|other| stored.get(other.as_str()).is_none()));
+            let again = replayed(&decision, &state);
+            assert_eq!(again.parametrization, decision.parametrization, "{method}");
+            // Up to 0.3.0 the tables of all methods were stored.
+            decision.suggestion["settings"] = json!(settings);
+            let again = replayed(&decision, &state);
+            assert_eq!(again.parametrization, decision.parametrization, "{method}");
+        }
     }
 
     fn replayed(decision: &Decision, state: &StudyState) -> Suggestion {

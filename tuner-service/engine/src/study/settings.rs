@@ -1,6 +1,7 @@
 //! The settings of studies.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use io_autotune_model::words;
 
@@ -165,6 +166,11 @@ impl Settings {
         }
     }
 
+    /// What is stored with a run that these settings decided.
+    pub fn of_the_method(&self) -> SettingsOfTheMethod<'_> {
+        SettingsOfTheMethod(self)
+    }
+
     /// Returns an error for the first setting that cannot be used, with the allowed values.
     pub fn validate(&self) -> Result<(), SettingsError> {
         whole("baseline_runs", self.baseline_runs, 2, 1000)?;
@@ -203,6 +209,25 @@ impl Settings {
         self.stop.validate()?;
         self.proof.validate()?;
         self.validate_published()
+    }
+}
+
+/// Settings without the tables of the methods that they do not use, which decide nothing. They are
+/// read as [`Settings`], in which such a table has its defaults; earlier versions stored all tables
+/// with each run, and read these as well.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingsOfTheMethod<'a>(&'a Settings);
+
+impl Serialize for SettingsOfTheMethod<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut settings = serde_json::to_value(self.0).map_err(S::Error::custom)?;
+        if let Some(tables) = settings.as_object_mut() {
+            let others = MethodName::ALL.iter().filter(|one| **one != self.0.method);
+            for other in others {
+                tables.remove(other.as_str());
+            }
+        }
+        settings.serialize(serializer)
     }
 }
 
@@ -298,6 +323,51 @@ mod tests {
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");
         assert_eq!("default".parse(), Ok(MethodName::SurrogateGenetic));
+    }
+
+    /// A replay of a run that an earlier version started.
+    #[test]
+    fn what_0_3_0_stored_with_a_run_is_read() {
+        let stored = r#"{"method": "robert2020", "baseline_runs": 4, "budget": 40,
+            "surrogate-genetic": {"design_points": 6, "later_runs": 3000},
+            "regret": {"default_runs": 3.0, "share": 0.1, "design_most": 2.0},
+            "robert2020": {"selection": {"kind": "probabilistic"}, "mutation_rate": 0.25},
+            "cao2018-dqn": {"discount": 0.5}, "prior": "off", "baseline_lost_runs": 2}"#;
+        let read: Settings = serde_json::from_str(stored).unwrap();
+        assert_eq!(read.method, MethodName::Robert2020);
+        assert_eq!(
+            (read.budget, read.prior, read.baseline_lost_runs),
+            (40, PriorFrom::Off, 2)
+        );
+        assert_eq!(read.robert2020.selection, Selection::Probabilistic);
+        assert_eq!(read.robert2020.mutation_rate, 0.25);
+        assert_eq!(read.cao2018_dqn.discount, 0.5);
+        assert_eq!(read.surrogate_genetic.design_points, 6);
+    }
+
+    #[test]
+    fn with_a_run_is_stored_what_its_method_uses() {
+        let mut settings = Settings {
+            budget: 40,
+            ..Settings::default()
+        };
+        settings.surrogate_genetic.design_points = 6;
+        settings.robert2020.mutation_rate = 0.25;
+        settings.cao2018_dqn.discount = 0.5;
+        let all = serde_json::to_value(&settings).unwrap();
+        for name in MethodName::ALL {
+            settings.method = *name;
+            let stored = serde_json::to_value(settings.of_the_method()).unwrap();
+            let tables = MethodName::ALL
+                .iter()
+                .filter(|table| stored.get(table.as_str()).is_some());
+            let own = (*name != MethodName::Random).then_some(name);
+            assert_eq!(tables.collect::<Vec<_>>(), Vec::from_iter(own));
+            assert_eq!(stored.get(name.as_str()), all.get(name.as_str()));
+            let read: Settings = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!((read.method, read.budget), (*name, 40));
+            assert_eq!(serde_json::to_value(read.of_the_method()).unwrap(), stored);
+        }
     }
 
     #[test]

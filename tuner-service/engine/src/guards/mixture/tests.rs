@@ -7,7 +7,6 @@ use crate::testing::{grid, history, normal, slack, tested, trials};
 use io_autotune_model::space::Parametrization;
 use io_autotune_search::history::Tested;
 
-#[path = "../../../examples/mixture/world.rs"]
 mod world;
 use world::{What, World};
 

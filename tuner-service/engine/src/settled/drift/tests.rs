@@ -3,7 +3,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-#[path = "../../../examples/drift/world.rs"]
 mod world;
 use world::{What, World, found, settled};
 

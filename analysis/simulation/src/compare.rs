@@ -1,0 +1,364 @@
+//! Many replayed studies in parallel, and their figures.
+
+use std::num::NonZero;
+
+use io_autotune_engine::{MAX_DESIGN_POINTS, ProofSettings, RegretSettings};
+use io_autotune_optimize::session::outside_slurm;
+use serde::Serialize;
+
+use crate::bootstrap::{Estimate, estimate, mean};
+use crate::dataset::Table;
+use crate::method::MethodSpec;
+use crate::metrics::{
+    AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, Weights, near_optimal,
+    scores,
+};
+use crate::parallel::each;
+use crate::replay::{Counted, Outside, Plan, replay};
+
+/// How methods are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The number of runs of each study.
+    pub budget: u32,
+    /// Which runs these are.
+    pub counted: Counted,
+    /// Whether the studies are those of `optimize` ([`outside_slurm`]) and not of a site.
+    pub outside_slurm: bool,
+    /// What runs do that a table lacks.
+    pub outside: Outside,
+    /// Whether studies begin with their table's other defaults.
+    pub defaults_first: bool,
+    /// The number of studies of each method and table; they differ in their seed.
+    pub seeds: u32,
+    /// The seed of the first study; the others follow one by one.
+    pub first_seed: u64,
+    /// The number of runs in flight at once.
+    pub in_flight: u32,
+    /// The number of threads. It affects computing times alone.
+    pub threads: NonZero<usize>,
+    /// Whether to keep the single studies, see [`MethodResult::studies`].
+    pub keep_studies: bool,
+    /// What metrics weigh in the scores.
+    pub weights: Weights,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The number of runs of each study.
+    pub budget: u32,
+    /// The number of studies of each method and table.
+    pub seeds: u32,
+    /// The number of runs in flight at once.
+    pub in_flight: u32,
+    /// The methods, as requested.
+    pub methods: Vec<String>,
+    /// The results by table.
+    pub tables: Vec<TableResult>,
+    /// The results of all tables together, by method.
+    pub overall: Vec<Overall>,
+}
+
+/// The result on one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableResult {
+    /// The table's name.
+    pub name: String,
+    /// The number of measured parametrizations.
+    pub parametrizations: usize,
+    /// The size of the space, as text because it may be large.
+    pub space: String,
+    /// The elapsed of the true best, seconds.
+    pub best: f64,
+    /// The elapsed of the default, seconds.
+    pub default: f64,
+    /// Whether the data set's default was not measured and the nearest measured point replaces it.
+    pub default_moved: bool,
+    /// The results by method.
+    pub methods: Vec<MethodResult>,
+}
+
+/// The result of one method on one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MethodResult {
+    /// The figures, in the order of [`GROUPS`] and their metrics.
+    pub figures: Vec<Figure>,
+    /// The scores of the 2020 paper among the compared methods; none for a single method.
+    pub scores: Option<Scores>,
+    /// By run: the true time over the true best, as the geometric mean over the studies.
+    pub over_best_by_run: Vec<f64>,
+    /// By run: the share of studies that have tried a near-optimal parametrization.
+    pub near_by_run: Vec<f64>,
+    /// The seconds until studies tried a near-optimal parametrization, ascending: figure 5 of the
+    /// 2018 paper is the share of studies up to each time.
+    pub near_times: Vec<f64>,
+    /// The single studies, by seed; empty unless [`Setup::keep_studies`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub studies: Vec<StudyResult>,
+}
+
+/// One study. With the table and its draws ([`Draw`](crate::dataset::Draw)) it gives every figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudyResult {
+    /// The study's seed.
+    pub seed: u64,
+    /// For each counted run, by start, its place in [`Table::configurations`]; none if not there.
+    pub runs: Vec<Option<usize>>,
+    /// The place of the recommended parametrization.
+    pub recommended: usize,
+}
+
+/// One metric of one method on one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// The metric's group.
+    pub group: &'static str,
+    /// The metric's name.
+    pub metric: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The number of studies that have the figure.
+    pub studies: usize,
+    /// The mean; none if no study has the figure.
+    #[serde(flatten)]
+    pub estimate: Option<Estimate>,
+}
+
+/// One method on all tables: times over the true best, averaged over a table's studies, then as a
+/// geometric mean over the tables.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overall {
+    /// The recommended parametrization.
+    pub recommended: Option<Estimate>,
+    /// The mean over all runs.
+    pub average_run: Option<Estimate>,
+    /// The recommended parametrization over that of the first method, resampled by pairs of seeds.
+    pub recommended_against_first: Option<Estimate>,
+    /// The mean over all runs over that of the first method, likewise.
+    pub average_run_against_first: Option<Estimate>,
+}
+
+struct Outcome {
+    figures: Vec<Option<f64>>,
+    log_over_best: Vec<Option<f64>>,
+    near: Option<NearOptimal>,
+    study: Option<StudyResult>,
+}
+
+/// Replays every method on every table with every seed, and computes the figures. `progress` is
+/// called after each of the tables x methods x seeds studies, from any thread.
+pub fn compare(
+    tables: &[Table],
+    methods: &[MethodSpec],
+    setup: &Setup,
+    progress: impl Fn() + Sync,
+) -> Comparison {
+    let plans: Vec<Plan> = methods.iter().map(|method| plan(method, setup)).collect();
+    let (seeds, jobs) = (
+        setup.seeds as usize,
+        tables.len() * methods.len() * setup.seeds as usize,
+    );
+    let outcomes: Vec<Outcome> = each(jobs, setup.threads, |job| {
+        let (pair, seed) = (job / seeds, job % seeds);
+        let table = &tables[pair / methods.len()];
+        let seed = setup.first_seed.wrapping_add(seed as u64);
+        let plan = &plans[pair % methods.len()];
+        let outcome = study(table, plan, seed, setup.keep_studies);
+        progress();
+        outcome
+    });
+    let of = |table: usize, method: usize| {
+        let first = (table * methods.len() + method) * seeds;
+        &outcomes[first..first + seeds]
+    };
+    let methods_of =
+        |table| -> Vec<&[Outcome]> { (0..methods.len()).map(|method| of(table, method)).collect() };
+    Comparison {
+        budget: setup.budget,
+        seeds: setup.seeds,
+        in_flight: setup.in_flight,
+        methods: methods.iter().map(|method| method.label.clone()).collect(),
+        tables: tables
+            .iter()
+            .enumerate()
+            .map(|(place, table)| table_result(table, &methods_of(place), setup))
+            .collect(),
+        overall: (0..methods.len())
+            .map(|method| {
+                let pairs: Vec<[&[Outcome]; 2]> = (0..tables.len())
+                    .map(|table| [of(table, method), of(table, 0)])
+                    .collect();
+                overall(&pairs)
+            })
+            .collect(),
+    }
+}
+
+fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
+    let mut settings = method.settings.clone();
+    settings.proof = ProofSettings::NEVER;
+    if !method.sets_budget {
+        // All runs may search; the end cuts off a design that does not fit.
+        settings.budget = setup.budget.max(settings.design_points);
+    }
+    if setup.counted == Counted::Exploring && settings.regret == RegretSettings::default() {
+        // The papers have no regret budget.
+        settings.regret = RegretSettings::UNBOUNDED;
+    }
+    if setup.outside_slurm {
+        settings = outside_slurm(settings, setup.budget);
+    }
+    if setup.defaults_first {
+        // Only what the design begins with differs.
+        settings.drift.budget = settings.budget;
+        settings.drift.inherited = MAX_DESIGN_POINTS;
+    }
+    Plan {
+        settings,
+        budget: setup.budget,
+        counted: setup.counted,
+        in_flight: setup.in_flight,
+        outside: setup.outside,
+        defaults_first: setup.defaults_first,
+    }
+}
+
+fn metrics() -> impl Iterator<Item = (&'static str, &'static Metric)> {
+    let of = |group: &'static crate::metrics::Group| {
+        group.metrics.iter().map(|metric| (group.name, metric))
+    };
+    GROUPS.into_iter().flat_map(of)
+}
+
+fn study(table: &Table, plan: &Plan, seed: u64, keep: bool) -> Outcome {
+    let trajectory = replay(table, plan, seed);
+    let course = Course::new(table, &trajectory);
+    let best = table.best().truth;
+    let over_best = |place: usize| (table.configurations()[place].truth / best).ln();
+    Outcome {
+        figures: metrics().map(|(_, metric)| (metric.of)(&course)).collect(),
+        log_over_best: trajectory
+            .runs
+            .iter()
+            .map(|run| run.place.map(over_best))
+            .collect(),
+        near: near_optimal(&course),
+        study: keep.then(|| StudyResult {
+            seed,
+            runs: trajectory.runs.iter().map(|run| run.place).collect(),
+            recommended: trajectory.recommended,
+        }),
+    }
+}
+
+fn table_result(table: &Table, methods: &[&[Outcome]], setup: &Setup) -> TableResult {
+    let mut results: Vec<MethodResult> = methods
+        .iter()
+        .map(|studies| method_result(studies, setup.budget as usize))
+        .collect();
+    let figure = |name: &str, method: usize| {
+        let result: &MethodResult = results.get(method)?;
+        let mut figures = result.figures.iter();
+        Some(
+            figures
+                .find(|figure| figure.metric == name)?
+                .estimate?
+                .value,
+        )
+    };
+    if let Some(scores) = scores(methods.len(), &setup.weights, figure) {
+        for (result, scores) in results.iter_mut().zip(scores) {
+            result.scores = Some(scores);
+        }
+    }
+    TableResult {
+        name: table.file.name.clone(),
+        parametrizations: table.configurations().len(),
+        space: table.file.space.size().to_string(),
+        best: table.best().truth,
+        default: table.default().truth,
+        default_moved: table.default_moved,
+        methods: results,
+    }
+}
+
+fn method_result(studies: &[Outcome], budget: usize) -> MethodResult {
+    let figures = metrics().enumerate().map(|(place, (group, metric))| {
+        let numbers: Vec<f64> = studies.iter().filter_map(|s| s.figures[place]).collect();
+        Figure {
+            group,
+            metric: metric.name,
+            unit: metric.unit,
+            studies: numbers.len(),
+            estimate: estimate(&[numbers.len()], |seeds| mean(&numbers, &seeds[0])),
+        }
+    });
+    let over_best_by_run = (0..budget).map_while(|run| {
+        let logs: Vec<f64> = studies
+            .iter()
+            .filter_map(|study| study.log_over_best.get(run).copied().flatten())
+            .collect();
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    });
+    let near = || studies.iter().filter_map(|study| study.near);
+    let near_by_run = (1..=budget).map(|run| {
+        let found = near().filter(|near| near.run <= run).count();
+        found as f64 / studies.len() as f64
+    });
+    let mut near_times: Vec<f64> = near().map(|near| near.end).collect();
+    near_times.sort_by(f64::total_cmp);
+    MethodResult {
+        figures: figures.collect(),
+        scores: None,
+        over_best_by_run: over_best_by_run.collect(),
+        near_by_run: near_by_run.collect(),
+        near_times,
+        studies: studies.iter().filter_map(|s| s.study.clone()).collect(),
+    }
+}
+
+/// `pairs` holds, for each table, the studies of the method and of the first method.
+fn overall(pairs: &[[&[Outcome]; 2]]) -> Overall {
+    let figure = |name: &str| -> [Option<Estimate>; 2] {
+        let Some(place) = metrics().position(|(_, metric)| metric.name == name) else {
+            return [None; 2];
+        };
+        // A study with all runs outside the table has no average run.
+        let numbers = |studies: &[Outcome]| -> Option<Vec<f64>> {
+            studies.iter().map(|study| study.figures[place]).collect()
+        };
+        let tables: Option<Vec<[Vec<f64>; 2]>> = pairs
+            .iter()
+            .map(|[own, first]| Some([numbers(own)?, numbers(first)?]))
+            .collect();
+        let Some(tables) = tables.filter(|tables| !tables.is_empty()) else {
+            return [None; 2];
+        };
+        let sizes: Vec<usize> = tables.iter().map(|[own, _]| own.len()).collect();
+        let geometric = |logs: f64| (logs / tables.len() as f64).exp();
+        let each = || tables.iter();
+        [
+            estimate(&sizes, |seeds| {
+                let logs = each()
+                    .zip(seeds)
+                    .map(|([own, _], seeds)| mean(own, seeds).ln());
+                geometric(logs.sum())
+            }),
+            estimate(&sizes, |seeds| {
+                let logs = each()
+                    .zip(seeds)
+                    .map(|([own, first], seeds)| (mean(own, seeds) / mean(first, seeds)).ln());
+                geometric(logs.sum())
+            }),
+        ]
+    };
+    let [recommended, recommended_against_first] = figure(RECOMMENDED);
+    let [average_run, average_run_against_first] = figure(AVERAGE_RUN);
+    Overall {
+        recommended,
+        average_run,
+        recommended_against_first,
+        average_run_against_first,
+    }
+}
