@@ -30,8 +30,8 @@ use crate::limits::known_limit;
 use crate::plain;
 use crate::reader::Reader;
 
-/// A page of studies. Each has the results that its last verdict stored, with its runs in flight and
-/// its orders as they are now. A page of one study is made as [`study`] makes it.
+/// A page of studies. Each has the results that its last verdict stored, with its runs in flight
+/// and its orders as they are now. A page of one study is made as [`study`] makes it.
 pub(crate) async fn studies(
     service: &Service,
     asker: Asker,
