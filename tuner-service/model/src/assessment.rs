@@ -44,15 +44,15 @@ pub struct Assessment {
     pub cleaned: Option<CleanedEstimates>,
 }
 
-/// What screens show of an epoch beside its gain, as its last verdict left it: no reader loads the
-/// epoch's runs or fits a surrogate for it. Means are in the history's numbers, which are reciprocals
-/// where the objective is maximised.
+/// The numbers that screens show of an epoch beside its gain, stored by its last verdict, so that
+/// no reader loads the epoch's runs or fits a surrogate. Means are in the history's numbers, which
+/// are reciprocals if the objective is maximised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Overview {
-    /// Where the epoch stands: what decides on its next run.
+    /// The standing of the epoch, which decides on its next run.
     pub standing: Standing,
-    /// How many parametrizations were tested.
+    /// The number of parametrizations that were tested.
     pub tested: u64,
     /// The counted runs of the default; absent before there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,15 +66,15 @@ pub struct Overview {
     pub regret_budget: f64,
 }
 
-/// The parametrization that an epoch recommends, and what its runs took.
+/// The parametrization that an epoch recommends, with the mean of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Recommended {
     /// The parametrization.
     pub parametrization: Parametrization,
-    /// Its counted runs, at least 2.
+    /// The number of its counted runs, at least 2.
     pub n: u64,
-    /// Their mean, raised by runs that the time limit ended.
+    /// The mean of these runs, raised by runs that the time limit ended.
     pub mean: f64,
     /// The standard error of their mean.
     pub standard_error: f64,
@@ -232,8 +232,8 @@ pub enum Outlook {
 }
 
 impl Outlook {
-    /// By the gain of the study's own runs and the one together with others. What is claimed by its own
-    /// runs needs no more of them, whatever is not claimed together with others.
+    /// The outlook by the gain of the study's own runs and by the gain together with other users'. A
+    /// claim from its own runs needs no more control runs, even without a claim together.
     #[must_use]
     pub fn of(own: Option<&Gain>, shared: Option<&Gain>) -> Self {
         let own = own.map(Gain::outlook).unwrap_or_default();

@@ -233,6 +233,6 @@ pub enum Unknown {
     Limit,
     /// How the runs in flight end.
     InFlight,
-    /// What other users' runs and other studies have shown since the study's last verdict.
+    /// The results of other users' runs and of other studies since the study's last verdict.
     Others,
 }

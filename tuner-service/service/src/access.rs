@@ -1,4 +1,4 @@
-//! Who may do what: roles from the configuration, and the [table] of what they are granted.
+//! Access: the roles of callers by the configuration, and the [table] of what is granted to each.
 
 pub(crate) mod table;
 
@@ -25,13 +25,14 @@ pub(crate) struct AccessConfig {
     /// Readers of the nightly report besides admins and operators.
     report_uids: Vec<u32>,
     report_groups: Vec<String>,
-    /// An account's coordinators, as slurmdbd has them, see and steer what its members charge to it.
+    /// An account's coordinators, as slurmdbd has them, see and steer the studies that its members
+    /// charge to it.
     pub(crate) coordinators: bool,
     /// Root of a host starts and finishes runs only on the node that Slurm has at its address.
     pub(crate) check_origins: bool,
-    /// Login names or uids of those who deliver the job-completion script's output.
+    /// Login names or uids of the accounts that deliver the job-completion script's output.
     collectors: Vec<ServiceAccount>,
-    /// Login names or uids of those who complete burst buffers' directives: SlurmUser.
+    /// Login names or uids of the accounts that complete burst buffers' directives: SlurmUser.
     burst_buffers: Vec<ServiceAccount>,
 }
 
@@ -39,7 +40,8 @@ pub(crate) struct AccessConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) uid: u32,
-    /// Where the request comes from: by the credential, else by the connection. `None`: this host.
+    /// The host from which the request comes: by the credential, else by the connection. `None`:
+    /// this host.
     pub(crate) origin: Option<IpAddr>,
 }
 
@@ -53,12 +55,12 @@ impl Caller {
 #[derive(Debug)]
 pub(crate) struct Access {
     config: AccessConfig,
-    /// Who is in which account of which cluster; none: nobody coordinates.
+    /// The associations of each cluster; empty if coordinators have no role.
     associations: Arc<[Arc<LiveAssociations>]>,
 }
 
 impl Access {
-    /// Of the associations nothing is used unless coordinators are to have a role.
+    /// The associations are left out unless coordinators have a role.
     pub(crate) fn new(config: AccessConfig, associations: Arc<[Arc<LiveAssociations>]>) -> Self {
         let is_role = config.coordinators;
         Self {
@@ -71,7 +73,7 @@ impl Access {
         }
     }
 
-    /// Whose studies and runs a reader sees now.
+    /// The studies and runs that a reader may see now.
     pub(crate) fn seen(&self, reader: Reader) -> Seen {
         let members_of = |live: &Arc<LiveAssociations>, uid| {
             let members = live.current().members_coordinated_by(uid).into_iter();
@@ -93,7 +95,8 @@ impl Access {
         }
     }
 
-    /// What a caller may do at an endpoint: whose things they see and change there. `None`: nothing.
+    /// The rights of a caller at an endpoint: whose studies and runs they see and change there.
+    /// `None`: none.
     pub(crate) async fn reader(&self, caller: Caller, endpoint: &Endpoint) -> Option<Reader> {
         let mut held = vec![Role::User];
         // Groups are looked up only where they matter.
@@ -110,8 +113,8 @@ impl Access {
         })
     }
 
-    /// Whether a caller has no quota here and may say much: root anywhere, others where the table
-    /// grants it to who speaks for jobs, or imports.
+    /// Returns true if a caller has no quota here and may send long bodies: root everywhere, others
+    /// where the table grants the endpoint to a role that acts for jobs or imports.
     pub(crate) async fn is_trusted(&self, caller: Caller, endpoint: Option<&Endpoint>) -> bool {
         if caller.is_root() {
             return true;
@@ -151,7 +154,7 @@ impl Access {
             Role::Operator => is_one_of(caller, operator_uids, operator_groups).await,
             Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
             Role::Node => caller.is_root(),
-            // Root may say how any job ended, and start any job's run, anyway.
+            // Root may report the end of any job, and start any job's run, anyway.
             Role::Collector => caller.is_root() || is_an_account(caller, collectors).await,
             Role::BurstBuffer => caller.is_root() || is_an_account(caller, burst_buffers).await,
         }
@@ -228,7 +231,7 @@ mod tests {
         Access::new(config, Arc::default())
     }
 
-    /// Where bob, uid 1002, coordinates alice's accounts, if that is to be a role.
+    /// A site at which bob, uid 1002, coordinates alice's accounts, if `is_role` makes that a role.
     fn with_coordinators(is_role: bool) -> Access {
         let config = AccessConfig {
             coordinators: is_role,
@@ -237,7 +240,7 @@ mod tests {
         Access::new(config, [Arc::new(LiveAssociations::sample())].into())
     }
 
-    /// Uid 42, which has this role and no other but that of a user.
+    /// Uid 42, which has this role and otherwise only that of a user.
     fn with(role: Role) -> (Access, Caller) {
         let mut config = AccessConfig::default();
         match role {
@@ -452,7 +455,7 @@ mod tests {
             of(&|one| one.acts_once() && one.cost() != Cost::Steering),
             ["POST /v1/runs/finish", "POST /v1/outcomes"]
         );
-        // Whatever else is posted steers, but for questions and what may be said again.
+        // All other POSTs steer, except questions and requests that may be repeated.
         assert_eq!(
             of(&|one| one.method == Method::POST && !one.acts_once()),
             [

@@ -1,5 +1,6 @@
-//! Admission to a study: one start at a time, 24 wait, all others get a snapshot. A thousand starts
-//! of one study must neither use up the database's connections nor miss their deadlines.
+//! Admission to a study: one start at a time is worked on, 24 wait, all others get a snapshot. A
+//! thousand starts of one study must neither use up the database's connections nor miss their
+//! deadlines.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -34,13 +35,13 @@ impl<S> Default for Admissions<S> {
 }
 
 impl<S> Admissions<S> {
-    /// The study's admission, shared by all who ask while it is in use.
+    /// The study's admission, shared by all callers while it is in use.
     pub(crate) fn of(&self, study: &StudyKey) -> Arc<Admission<S>> {
         let mut admissions = self
             .admissions
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // Whether the login name or the full name is known makes no other study.
+        // A study is the same with and without its login name or its application's full name.
         let key = StudyKey {
             owner_name: None,
             full_name: None,

@@ -23,9 +23,9 @@ use crate::slurm::SlurmConfigs;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// What is found if absent.
+    /// The back-end of credentials; detected if absent.
     auth: Option<Auth>,
-    /// Which of several services this is, if they share a key and an account.
+    /// The name of this service among several that share a key and an account.
     audience: Option<Audience>,
     pub(crate) listen: ListenConfig,
     pub(crate) database: DatabaseConfig,
@@ -59,13 +59,13 @@ pub(crate) struct ListenConfig {
     /// A Unix socket open to every user: access is decided per request.
     pub(crate) unix: Option<PathBuf>,
     pub(crate) tcp: Option<SocketAddr>,
-    /// The same for root of nodes alone. Nobody else's connection is accepted.
+    /// The same for root of nodes alone; connections of others are closed.
     pub(crate) nodes_unix: Option<PathBuf>,
     pub(crate) nodes_tcp: Option<SocketAddr>,
-    /// Nodes may come from any port: where something between translates their addresses.
+    /// Nodes may connect from any port, for sites where their addresses are translated.
     #[serde(default)]
     pub(crate) nodes_any_port: bool,
-    /// Where Prometheus reads `/metrics`, without a credential.
+    /// The address at which Prometheus reads `/metrics`, without a credential.
     pub(crate) metrics: Option<SocketAddr>,
     /// The most open connections of a host at each door.
     #[serde(default = "ListenConfig::default_host_connections")]
@@ -139,7 +139,8 @@ pub(crate) struct AcceleratorsConfig {
     pub(crate) directory: PathBuf,
     /// The accelerator of requests that name none.
     pub(crate) default: String,
-    /// Those that they get where that one cannot matter: the first that can.
+    /// The accelerators for such requests where the default one cannot matter: the first that can
+    /// is taken.
     #[serde(default)]
     pub(crate) otherwise: Vec<String>,
 }
@@ -217,14 +218,14 @@ pub(crate) enum StartupError {
     },
 }
 
-/// What [`Settings`] reads by earlier names.
+/// The earlier names of keys of [`Settings`].
 const RENAMED: &[(&str, &str)] = &[
     ("study.default", "study.surrogate-genetic"),
     ("study.loss", "study.regret"),
 ];
 
 impl Config {
-    /// Whether studies begin with what others have learnt.
+    /// Returns true if studies use what other studies have learnt as a prior.
     pub(crate) fn reads_sources(&self) -> bool {
         self.study.prior == PriorFrom::Site
     }
@@ -233,7 +234,7 @@ impl Config {
         Ok(Self::read(path)?.0)
     }
 
-    /// What a file leaves in force, as TOML. `origin`: why it is this file.
+    /// The configuration that a file puts in force, as TOML. `origin`: why it is this file.
     pub(crate) fn shown(path: &Path, origin: &Origin) -> Result<String, StartupError> {
         let (config, text) = Self::read(path)?;
         let file = File {
@@ -304,7 +305,7 @@ impl Config {
         Ok((config, text))
     }
 
-    /// Takes from another what no reload can change.
+    /// Keeps the values that a reload cannot change, from the configuration of the start.
     pub(crate) fn keep(&mut self, started: &Self) {
         self.auth = started.auth;
         self.audience.clone_from(&started.audience);
@@ -316,7 +317,7 @@ impl Config {
         self.access.check_origins = started.access.check_origins;
     }
 
-    /// What reconciliation goes by.
+    /// The configuration of reconciliation.
     pub(crate) fn reconciled(&self) -> Reconciled {
         Reconciled {
             settings: self.study.clone(),
@@ -325,7 +326,7 @@ impl Config {
         }
     }
 
-    /// Errs if the catalogue lacks the default accelerator.
+    /// Returns an error if the catalogue lacks the default accelerator.
     pub(crate) fn has_default(&self, catalogue: &Catalogue) -> Result<(), StartupError> {
         let name = &self.accelerators.default;
         catalogue
@@ -337,7 +338,8 @@ impl Config {
             })
     }
 
-    /// Errs if an accelerator that is to be chosen is not there, or nothing shows that it is used.
+    /// Returns an error if an accelerator of `otherwise` is missing, or if nothing shows that it is
+    /// used.
     pub(crate) fn can_be_chosen(&self, catalogue: &Catalogue) -> Result<(), StartupError> {
         for name in &self.accelerators.otherwise {
             let problem = match catalogue.find(name) {
@@ -354,7 +356,7 @@ impl Config {
         Ok(())
     }
 
-    /// What reads requests and signs answers.
+    /// The back-end that reads requests' credentials and signs answers.
     pub(crate) fn signer(&self) -> Addressed<Signer> {
         self.addressed(Signer::new(
             self.auth,
@@ -363,7 +365,7 @@ impl Config {
         ))
     }
 
-    /// Credentials for this one of several services.
+    /// Credentials for this service, by its audience.
     pub(crate) fn addressed<C: Credentials>(&self, credentials: C) -> Addressed<C> {
         Addressed::to(self.audience.as_ref(), credentials)
     }

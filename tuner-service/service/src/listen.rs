@@ -1,4 +1,4 @@
-//! The service's doors: where requests come in, from whom, and how long they may take.
+//! The service's doors: where requests come in, from which clients, and how long they may take.
 //!
 //! Nodes and users have doors of their own, with runtimes, connections to the database and places
 //! at the credentials' back-end of their own: nothing that users send delays a prolog.
@@ -40,20 +40,21 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes of a connection's buffer, and so of its headers. The longest token of SACK is half of that.
 const BUFFER: usize = 32 * 1024;
 
-/// Pause after connections too many. To close some 50,000 a second would take a processor.
+/// Pause after connections in excess of the limit. To close some 50,000 a second would take a
+/// processor.
 const AFTER_TOO_MANY: Duration = Duration::from_millis(4);
 
-/// Bytes that the kernel takes of a user's connection before anybody has read them: as long as a
-/// body may be. By default it takes megabytes of each, and gives them back all at once.
+/// Bytes of a user's connection that the kernel buffers before they are read: as many as a body may
+/// have. By default it buffers megabytes of each.
 const USERS_BUFFER: usize = 64 * 1024;
 
-/// Headers of a request: ours have six.
+/// The most headers of a request: ours have six.
 const HEADERS: usize = 32;
 
 /// Queue of connections (system limit: net.core.somaxconn). TCP retries a dropped one after 1 s.
 const BACKLOG: i32 = 4096;
 
-/// What a door listens on.
+/// The sockets of a door.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     unix: Vec<std::os::unix::net::UnixListener>,
@@ -63,8 +64,8 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Opens what is configured, or takes what systemd passes. Errs when an address cannot be had,
-    /// or another process answers there.
+    /// Opens the configured addresses, or takes the sockets that systemd passes. Returns an error
+    /// if an address cannot be bound, or another process answers there.
     pub(crate) fn open(config: &ListenConfig) -> Result<(Self, Self), StartupError> {
         let mut nodes = Self::none(config.nodes_any_port, config.host_connections);
         let mut users = Self::none(true, config.host_connections);
@@ -103,7 +104,7 @@ impl Listeners {
             }
         }
         for listener in &users.tcp {
-            // Each connection has its listener's (tcp(7)).
+            // A connection inherits its listener's size (tcp(7)).
             if let Err(error) = SockRef::from(listener).set_recv_buffer_size(USERS_BUFFER) {
                 tracing::warn!(%error, "users' connections keep the kernel's buffers");
             }
@@ -128,7 +129,7 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Where it listens by TCP.
+    /// The address of the TCP listener.
     #[cfg(test)]
     pub(crate) fn tcp_addresses(&self) -> Vec<SocketAddr> {
         let addresses = self.tcp.iter();
@@ -149,8 +150,8 @@ impl Listeners {
     }
 }
 
-/// Takes the sockets that systemd holds for us, by their names. While the service is down they are
-/// nobody else's to take. Returns the names of those passed.
+/// Takes the sockets that systemd holds for the service, by their names. While the service is down
+/// no other process can bind them. Returns the names of the doors that were passed.
 fn inherit(nodes: &mut Listeners, users: &mut Listeners) -> io::Result<Vec<&'static str>> {
     let mut passed = ListenFd::from_env();
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
@@ -215,7 +216,8 @@ fn unix_listener(path: &Path, mode: u32) -> io::Result<std::os::unix::net::UnixL
     Ok(socket.into())
 }
 
-/// Serves a door until told to stop, each request by the router of then; requests under way are finished.
+/// Serves a door until it is stopped, each request with the router of its time; requests in
+/// progress are finished.
 pub(crate) async fn serve(
     door: Door,
     listeners: Listeners,
@@ -280,7 +282,7 @@ impl Listener {
             }
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                // It may have gone already.
+                // The client may have gone already.
                 let _ = stream.set_nodelay(true);
                 let came = Came {
                     peer: Peer::at(address),
@@ -321,7 +323,7 @@ impl Served {
                         }
                     }
                     Err(error) => {
-                        /// No event tells when file descriptors come free.
+                        /// No event reports that file descriptors have become free.
                         const PAUSE: Duration = Duration::from_millis(100);
                         static SAID: Seldom = Seldom::new();
                         if let Some(more) = SAID.now() {
@@ -335,7 +337,8 @@ impl Served {
         while connections.join_next().await.is_some() {}
     }
 
-    /// One too many is closed at once: its client takes the service for down.
+    /// A connection in excess of the limit is closed at once: its client takes the service for
+    /// down.
     fn admit(&self, stream: Stream, came: Came, connections: &mut JoinSet<()>) -> bool {
         if !self.door.admits(&came, self.any_port) {
             return false;
@@ -384,7 +387,7 @@ async fn connection<I>(
     let mut told = false;
     loop {
         tokio::select! {
-            // A broken connection is its client's affair.
+            // A broken connection is for its client to deal with.
             _ = connection.as_mut() => return,
             () = life.as_mut() => return,
             () = stopped(&mut stopping), if !told => {

@@ -1,8 +1,8 @@
 //! The log: a JSON object a line.
 //!
-//! What is wrong may be wrong for a whole night, and each request, each sweep and each connection of the
-//! pool says so. Of lines that warn, and of sqlx's, a few a second are written from each place in the
-//! program that writes such lines; the others are counted, and their number is written with the next one.
+//! A fault may last for a whole night, and each request, each sweep and each connection of the pool
+//! logs it. Of warnings, and of sqlx's lines, a few a second are written from each place in the
+//! program; the others are counted, and their number is written with the next line.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::seldom::Seldom;
 
-/// What writes the log, of what the filter lets pass.
+/// The subscriber that writes the log, with the lines that the filter admits.
 pub(crate) fn subscriber<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -27,15 +27,15 @@ where
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)
-        // A line that the log does not take is lost. Its loss would be said on standard error, which has
-        // just taken none, and whoever had the line to say would panic.
+        // A line that cannot be written is lost. An error about it would go to standard error,
+        // which has just failed, and the thread would panic.
         .log_internal_errors(false)
         .json()
         .map_event_format(Bounded::new)
         .finish()
 }
 
-/// A format of which only so many lines are written.
+/// A format that writes a limited number of lines from each place in the program.
 struct Bounded<F> {
     format: F,
     places: Mutex<HashMap<Identifier, Seldom>>,
@@ -49,9 +49,9 @@ impl<F> Bounded<F> {
         }
     }
 
-    /// As [`Seldom::now`] has it for the place in the program that this is of.
+    /// The result of [`Seldom::now`] for the place in the program that has this metadata.
     fn left_out(&self, metadata: &Metadata<'_>) -> Option<u64> {
-        // The others tell what was done, once each.
+        // Lines of lower levels report each action once.
         if *metadata.level() > Level::WARN && !metadata.target().starts_with("sqlx") {
             return Some(0);
         }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const BATCH: u32 = io_autotune_protocol::Step::BATCH;
-/// Nodes that a verdict names.
+/// The most nodes that a verdict names.
 const NAMED: usize = 4;
 
 /// A run according to all reports so far.
@@ -25,12 +25,12 @@ pub(crate) struct MergedRun {
     pub(crate) wait_status: i32,
     pub(crate) applied: Applied,
     pub(crate) measures: BTreeMap<String, f64>,
-    /// What slurmd told the epilogs: the worst of it.
+    /// The worst of the outcomes that slurmd passed to the epilogs.
     pub(crate) epilog: Option<EpilogOutcome>,
-    /// What is certainly missing, in one sentence.
+    /// The part of the reports that is certainly missing, as a sentence.
     pub(crate) missing: Option<String>,
     pub(crate) all_reported: bool,
-    /// How many nodes the job had when it began, as its nodes say.
+    /// The number of nodes that the job had when it began, by its nodes' reports.
     pub(crate) nodes: Option<u32>,
     /// There may be unreported steps: not all nodes have reported, and there is no batch step.
     pub(crate) may_lack_steps: bool,
@@ -53,10 +53,10 @@ impl From<MergedRun> for Merged {
 }
 
 /// A run's reports, merged one by one in any order: a thousand nodes may report 20,000 steps each,
-/// so that of steps only what they come to is kept.
+/// so that steps are only kept in their merged form.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    /// By node; of their steps only how many there are.
+    /// By node; without their steps, except for their number.
     of: BTreeMap<String, Report>,
     steps: BTreeMap<u32, Step>,
 }
@@ -75,8 +75,8 @@ impl Report {
 }
 
 impl Reports {
-    /// Adds a stored report. Logs and skips an unreadable one, and where Slurm has told the job's
-    /// nodes another's: root of any node can report any job.
+    /// Adds a stored report. Logs and skips a report that cannot be read, or is of a node that is
+    /// not in the job's node list by Slurm: root of any node can report any job.
     pub(crate) fn add(&mut self, stored: &Value, node_list: Option<&str>) {
         let report = match FinishRequest::deserialize(stored) {
             Ok(report) => report,
@@ -101,7 +101,7 @@ impl Reports {
 
     fn take(&mut self, mut body: FinishRequest) {
         let mut steps = std::mem::take(&mut body.steps);
-        // A node has one part of a step.
+        // A node has one part of a step, so repeated ones are dropped.
         steps.sort_by_key(|step| step.step_id);
         steps.dedup_by_key(|step| step.step_id);
         for part in &steps {
@@ -135,10 +135,10 @@ impl Reports {
         }
     }
 
-    /// What nodes collect is added up, if every step was measured on each node that reports it: a
-    /// part would look like a run that did less. Of any other measure the first node by name has
-    /// the say, but for seconds that nodes spend at the same time, of which the longest counts, and
-    /// for MPI-IO's bytes, which are added.
+    /// Measures that nodes collect are added up if every step was measured on each node that
+    /// reports it: a part would look like a run that did less. For any other measure the value of
+    /// the first node by name is taken, except for seconds that nodes spend at the same time, of
+    /// which the longest counts, and for MPI-IO's bytes, which are added.
     fn measures(&self) -> BTreeMap<String, f64> {
         let complete = self.of.values().all(Report::is_measured);
         let mut merged: BTreeMap<String, f64> = BTreeMap::new();
@@ -161,7 +161,7 @@ impl Reports {
         merged
     }
 
-    /// What the nodes read back of each parameter.
+    /// The values of each parameter that the nodes read back.
     pub(crate) fn observed_values(&self) -> Vec<ObservedValue> {
         let observed = self.bodies().flat_map(|report| &report.observed);
         observed
@@ -179,7 +179,7 @@ impl Reports {
         self.of.values().map(|report| &report.body)
     }
 
-    /// A node without steps has no say where another has some.
+    /// The reports that decide: those of nodes with steps, if there are any.
     fn speaking(&self) -> Vec<&FinishRequest> {
         let with_steps = self.of.values().filter(|report| report.steps > 0);
         let speaking: Vec<_> = with_steps.map(|report| &report.body).collect();
@@ -189,16 +189,17 @@ impl Reports {
         }
     }
 
-    /// A batch job: the batch step's duration, because inner steps run inside it. Otherwise the time in
-    /// which any step ran, each as long as its longest part: a user's thinking time between steps does
-    /// not count, and what ran at once counts once.
+    /// Seconds. For a batch job it is the batch step's duration, because inner steps run inside it.
+    /// Otherwise it is the time in which at least one step ran, each as long as its longest part: a
+    /// user's thinking time between steps does not count, and steps that ran at the same time count
+    /// once.
     fn elapsed(&self) -> Option<f64> {
         let nanoseconds = match self.steps.get(&BATCH) {
             Some(batch) => batch.longest?,
             None => {
                 let mut steps = self.steps.values();
                 let sum = steps.try_fold(0_u64, |sum, step| sum.checked_add(step.longest?))?;
-                // Clocks of nodes differ a little: what ran one after the other never counts for more.
+                // Clocks of nodes differ a little: the time never exceeds the sum of the steps.
                 self.in_which_any_ran().map_or(sum, |any| any.min(sum))
             }
         };
@@ -207,7 +208,7 @@ impl Reports {
         (nanoseconds > 0).then_some(seconds)
     }
 
-    /// Nanoseconds; none where a node does not say when its steps started, as before 0.4.
+    /// Nanoseconds; `None` if a node does not report when its steps started, as before 0.4.
     fn in_which_any_ran(&self) -> Option<u64> {
         let steps = self.steps.values();
         let mut spans: Vec<(i128, i128)> = steps
@@ -247,8 +248,8 @@ impl Reports {
         ))
     }
 
-    /// Where Slurm has not told the job's nodes: if more report than one says that there are, none
-    /// is believed.
+    /// The contradiction where Slurm has given no node list: if more nodes report than one of them
+    /// says that there are, no report is believed.
     fn too_many_nodes(&self) -> Option<String> {
         let fewest = self.bodies().map(|report| report.job.nodes).min()?;
         (self.of.len() > fewest as usize).then(|| {
@@ -257,7 +258,7 @@ impl Reports {
         })
     }
 
-    /// The worst exit codes, and a limit if any epilog was told one.
+    /// The worst exit codes, and a limit if any epilog had one.
     fn epilog(&self) -> Option<EpilogOutcome> {
         let words = || self.bodies().filter_map(|report| report.epilog.as_ref());
         let worst = |field: fn(&EpilogOutcome) -> &String| {
@@ -272,20 +273,20 @@ impl Reports {
     }
 }
 
-/// What the parts of a step on several nodes come to.
+/// The merged parts of a step on several nodes.
 #[derive(Debug)]
 struct Step {
-    /// How many nodes reported a part.
+    /// The number of nodes that reported a part.
     parts: u32,
-    /// How many nodes it has.
+    /// The number of nodes of the step.
     nodes: u32,
     /// When its first part started.
     started: Option<Timestamp>,
-    /// Whether each part says when it started.
+    /// True if each part has its start.
     is_placed: bool,
-    /// The longest part's nanoseconds; `None`: the end of one was not seen.
+    /// The longest part's nanoseconds; `None` if the end of one was not seen.
     longest: Option<u64>,
-    /// The largest.
+    /// The largest wait status of the parts.
     wait_status: i32,
 }
 
@@ -321,7 +322,7 @@ pub(crate) fn merge_stored(report: &Value) -> MergedRun {
     reports.merged()
 }
 
-/// What was applied, if the nodes agree.
+/// What was applied according to the nodes, if they agree.
 fn applied(reports: &[&FinishRequest]) -> Applied {
     let users: BTreeSet<&str> = reports
         .iter()
@@ -439,7 +440,7 @@ mod tests {
         );
         assert_eq!(of(&[at(0, step(0, 1, 3)), at(1, step(1, 1, 4))]), Some(5.0));
         assert_eq!(of(&[at(0, step(0, 1, 9)), at(1, step(1, 1, 4))]), Some(9.0));
-        // Nodes of before do not say when steps started.
+        // Nodes of earlier releases do not report when steps started.
         assert_eq!(of(&[at(0, step(0, 1, 3)), step(1, 1, 4)]), Some(7.0));
         // A step is as long as its longest part, wherever the other step ran.
         let parts = [

@@ -1,16 +1,16 @@
-//! Who may hold how many connections. Any user of a host can open them and say nothing.
+//! Limits on the number of open connections. Any user of a host can open them and send nothing.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the kernel says of a connection before its first byte.
+/// The client of a connection, as the kernel knows it before the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Peer {
     /// A process of this host.
     User(u32),
-    /// A host, with every user of it. An IPv6 network of 64 bits is one: a host has as many
-    /// addresses as it likes; and so it has of those that are its own alone.
+    /// A host, with every user of it. An IPv6 network of 64 bits is one host, as a host can take as
+    /// many addresses of it as it likes; so are all loopback addresses.
     Host(IpAddr),
 }
 
@@ -30,11 +30,13 @@ impl Peer {
 /// The most connections at once. Our clients open one per request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Most {
-    /// Of one user, except root: a job on ten thousand nodes has as many prologs.
+    /// The most connections of one user, except root: a job on ten thousand nodes has as many
+    /// prologs.
     pub(crate) of_a_user: usize,
-    /// Of one host.
+    /// The most connections of one host.
     pub(crate) of_a_host: usize,
-    /// Of all, but for local root's: both doors share the process's file descriptors.
+    /// The most connections in all, without local root's: both doors share the process's file
+    /// descriptors.
     pub(crate) in_all: usize,
 }
 

@@ -1,22 +1,23 @@
-//! What of a run is told to whom.
+//! The parts of a run that a reader may learn.
 //!
-//! Which runs of a settled study are control runs is drawn, so that nobody can tell beforehand. Who
-//! could tell while a run goes on could cancel the control runs, or those that go slowly, and what
-//! is left would prove what is not so.
+//! Which runs of a settled study are control runs is drawn, so that nobody can predict it. Anybody
+//! who could learn it while a run goes on could cancel the control runs, or the slow ones among
+//! them, and the remaining runs would prove a gain that there is not.
 
 use io_autotune_store::{Coordinated, RunRow};
 
-/// Whose studies and runs are visible, or meant.
+/// The studies and runs that are visible, or asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// This owner's; without `coordinated`, `None` is everyone's.
+    /// The owner whose studies these are; `None` without `coordinated` is everyone's.
     pub(crate) owner_uid: Option<u32>,
-    /// And these.
+    /// The studies that members charge to coordinated accounts, besides.
     pub(crate) coordinated: Option<Coordinated>,
 }
 
 impl Seen {
-    /// What of it is this user's. `None`: nothing.
+    /// The part of it that belongs to this user; all of it if `uid` is `None`. Returns `None` if no
+    /// part does.
     pub(crate) fn of(self, uid: Option<u32>) -> Option<Self> {
         let Some(uid) = uid else {
             return Some(self);
@@ -36,17 +37,17 @@ impl Seen {
     }
 }
 
-/// Who asks about runs.
+/// The reader of studies and runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Of everyone's runs, all of it.
+    /// Reads everyone's runs completely.
     Admin,
-    /// Of everyone's runs, what their users are told.
+    /// Reads everyone's runs, as far as their users may learn.
     Operator,
-    /// Of the user's own runs, and of those of the members of accounts that the user coordinates,
-    /// what their users are told.
+    /// Reads the user's own runs and those that members charge to accounts that the user
+    /// coordinates, as far as their users may learn.
     Coordinator(u32),
-    /// Of the user's own runs.
+    /// Reads the user's own runs.
     User(u32),
 }
 
@@ -60,7 +61,8 @@ impl Reader {
         }
     }
 
-    /// Whether what is seen, and of this owner, is also changed by who reads it, who has this uid.
+    /// Returns true if the reader, who has this uid, may also change studies of this owner that the
+    /// reader sees.
     pub(crate) fn changes(self, uid: u32, owner_uid: u32) -> bool {
         match self {
             Reader::Admin | Reader::Coordinator(_) => true,
@@ -68,13 +70,14 @@ impl Reader {
         }
     }
 
-    /// Whether the run's role is told, and what tells of it: what was given, applied and reported.
+    /// Returns true if the reader may learn the run's role and all that shows it: the given,
+    /// applied and reported parametrization.
     pub(crate) fn learns_label(self, run: &RunRow) -> bool {
         self == Reader::Admin || !run.label_pends
     }
 
-    /// Whether the inputs of its suggestion are told, and its reason, which may count what was in
-    /// flight.
+    /// Returns true if the reader may learn the inputs of the run's suggestion and its reason,
+    /// which may count runs that were in flight.
     pub(crate) fn learns_inputs(self, run: &RunRow) -> bool {
         self == Reader::Admin || !run.inputs_pend
     }

@@ -1,5 +1,5 @@
-//! Which studies hear each other: rules of the site, and a sweep that follows them. Starts ask
-//! nobody: they find what the last sweep wrote.
+//! The studies that share with each other: rules of the site, and a sweep that follows them. A
+//! start uses the last sweep's result.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
@@ -15,7 +15,7 @@ use crate::apart::{Apart, Work};
 use crate::reconcile::Reconciled;
 use crate::slurm::associations::{Associations, LiveAssociations};
 
-/// Who shares which applications.
+/// A rule by which users share the runs of applications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SharingRule {
@@ -25,7 +25,7 @@ pub(crate) struct SharingRule {
     group: Option<String>,
     /// an account of slurmdbd's.
     account: Option<String>,
-    /// Whether users see whose studies theirs hears.
+    /// True if users see whose studies share with theirs.
     #[serde(default)]
     show_members: bool,
 }
@@ -34,7 +34,7 @@ const RULES_MAX: usize = 100;
 const NAMES_MAX: usize = 1000;
 
 impl SharingRule {
-    /// Checks all rules; `associations`: whether Slurm's are asked for.
+    /// Checks all rules; `associations`: Slurm's associations are asked for.
     pub(crate) fn validate(rules: &[Self], associations: bool) -> Result<(), String> {
         if rules.len() > RULES_MAX {
             return Err(format!("there are more than {RULES_MAX} rules"));
@@ -81,7 +81,7 @@ impl SharingRule {
             })
     }
 
-    /// As the store keeps it.
+    /// The group or account of the rule, as the store keeps it.
     fn share(&self) -> String {
         match (&self.group, &self.account) {
             (Some(group), _) => format!("group {group}"),
@@ -90,7 +90,7 @@ impl SharingRule {
     }
 }
 
-/// Whether a text may be a group's name, which some name services let have spaces.
+/// Returns true if a text may be a group's name, which some name services let have spaces.
 fn is_group(text: &str) -> bool {
     (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
 }
@@ -101,7 +101,7 @@ const PAGE: i64 = 1000;
 pub(crate) struct Sharing {
     /// A reload replaces them.
     rules: Mutex<Arc<[SharingRule]>>,
-    /// Each cluster's of which they are asked for.
+    /// The associations of each cluster for which they are asked for.
     associations: Arc<[Arc<LiveAssociations>]>,
 }
 
@@ -113,7 +113,7 @@ impl Sharing {
         }
     }
 
-    /// The next sweep follows these.
+    /// Replaces the rules; the next sweep follows the new ones.
     pub(crate) fn replace(&self, rules: Vec<SharingRule>) {
         *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = rules.into();
     }
@@ -122,14 +122,14 @@ impl Sharing {
         Arc::clone(&self.rules.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether users see whose studies theirs hears.
+    /// Returns true if users see whose studies share with theirs.
     pub(crate) fn shows_members(&self, application: &str, share: &str) -> bool {
         let rules = self.rules();
         let mut rules = rules.iter();
         rules.any(|rule| rule.show_members && rule.is_about(application) && rule.share() == share)
     }
 
-    /// Follows the rules now, and once in each sweep's time, until it is to stop.
+    /// Follows the rules now, and once in each period of the sweeps, until it is stopped.
     pub(crate) async fn watch(
         &self,
         store: Store,
@@ -150,8 +150,8 @@ impl Sharing {
         }
     }
 
-    /// Writes what changed. A study that no rule makes share any more hears nobody, and is heard by
-    /// nobody. One that cannot be written is set apart.
+    /// Writes the changes. A study to which no rule applies any more shares with no other. A study
+    /// whose change cannot be written is set apart.
     pub(crate) async fn sweep(&self, store: &Store, apart: &Apart) -> Result<(), StoreError> {
         let rules = self.rules();
         let names = rules.iter().flat_map(|rule| &rule.applications);
@@ -213,10 +213,10 @@ impl Sharing {
     }
 }
 
-/// Who is where, as far as somebody could be asked.
+/// The memberships of users in groups and accounts, as far as they are known now.
 #[derive(Debug, Default)]
 struct Membership {
-    /// By uid and group. What is not in it could not be told.
+    /// By uid and group. Pairs that are missing are not known now.
     groups: HashMap<(u32, String), bool>,
     /// By cluster.
     associations: HashMap<String, Arc<Associations>>,
@@ -236,8 +236,8 @@ impl Membership {
     }
 }
 
-/// What a study shares by the first rule that makes it; `None`: who is where is not known now, and
-/// it stays as it is.
+/// The share of a study by the first rule that applies, `Some(None)` if none does; `None` if a
+/// membership is not known now, so that the study stays as it is.
 fn share(rules: &[SharingRule], sharer: &Sharer, known: &Membership) -> Option<Option<String>> {
     for rule in rules
         .iter()
@@ -250,7 +250,8 @@ fn share(rules: &[SharingRule], sharer: &Sharer, known: &Membership) -> Option<O
     Some(None)
 }
 
-/// Whether users are in groups; without those of whom the name service knows nothing just now.
+/// For each user and group, true if the user is a member; without users about whom the name service
+/// fails.
 fn groups_of(uids: &BTreeSet<u32>, groups: &BTreeSet<String>) -> HashMap<(u32, String), bool> {
     let gids: Vec<(&String, Option<Gid>)> = groups
         .iter()
@@ -272,7 +273,7 @@ fn groups_of(uids: &BTreeSet<u32>, groups: &BTreeSet<String>) -> HashMap<(u32, S
     known
 }
 
-/// `None`: it could not be told. Nobody's without a name.
+/// The groups of a user, none for a uid without a name; `None` if the name service fails.
 fn groups_of_user(uid: u32) -> Option<Vec<Gid>> {
     match User::from_uid(Uid::from_raw(uid)) {
         Ok(Some(user)) => getgrouplist(&CString::new(user.name).ok()?, user.gid).ok(),

@@ -1,6 +1,6 @@
-//! Whether a run counts, and for what was applied: if Slurm says COMPLETED, or without an outcome
-//! if a source once listed its job and nothing speaks against it. A timeout is a lower bound. No
-//! other end ever looks fast.
+//! The verdict on a run. It counts, for the parametrization that was applied, if Slurm says
+//! COMPLETED or, without an outcome, if a source once listed its job and nothing speaks against it.
+//! A timeout is a lower bound. No other end ever looks fast.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) struct Timeouts {
     pub(crate) outcome: Duration,
     /// Wait for missing reports of a job that ended well.
     pub(crate) report: Duration,
-    /// When an ended run frees its exploring place, or a run that nobody knows is given up.
+    /// When an ended run frees its exploring place, or a run of which no source knows is given up.
     pub(crate) release: Duration,
     /// When a run without a report is given up if no source can be queried.
     pub(crate) lost: Duration,
@@ -42,33 +42,33 @@ pub(crate) enum Asked {
 pub(crate) struct Facts<'a> {
     pub(crate) launched: &'a Parametrization,
     pub(crate) default: &'a Parametrization,
-    /// What its study makes small or large.
+    /// The study's objective.
     pub(crate) objective: &'a Objective,
     /// The user's request, if readable.
     pub(crate) request: Option<Request>,
     pub(crate) reported: Option<MergedRun>,
-    /// Its burst buffer has, or may have, directives of which no node knows.
+    /// True if the job's burst buffer has, or may have, directives of which no node knows.
     pub(crate) directed: bool,
-    /// Whose job it is, by the node that started it.
+    /// The job's user, by the node that started it.
     pub(crate) uid: u32,
     /// That node.
     pub(crate) node: &'a str,
-    /// Whose job it is, by Slurm, if told.
+    /// The job's user by Slurm, if known.
     pub(crate) owner: Option<u32>,
-    /// Its nodes by Slurm, if told.
+    /// The job's nodes by Slurm, if known.
     pub(crate) node_list: Option<&'a str>,
-    /// Whether a source ever listed its job.
+    /// True if a source has ever listed the job.
     pub(crate) listed: bool,
     /// Slurm's state.
     pub(crate) outcome: Option<&'a str>,
     pub(crate) suspended: bool,
-    /// Its time limit in seconds, if Slurm told it.
+    /// The job's time limit in seconds, if Slurm gave it.
     pub(crate) limit_seconds: Option<u64>,
-    /// Since its start.
+    /// The time since the run's start.
     pub(crate) age: Duration,
-    /// Since its first report.
+    /// The time since its first report.
     pub(crate) reported_age: Duration,
-    /// Since its first outcome record.
+    /// The time since its first outcome record.
     pub(crate) outcome_age: Duration,
     pub(crate) asked: Asked,
 }
@@ -81,7 +81,7 @@ pub(crate) enum Next {
     Judge(Verdict),
 }
 
-/// Why a run does not count: which reason of the list, and the sentence with its particulars.
+/// Why a run does not count: the reason of the list, and the sentence with its particulars.
 type WhyNot = (NotCountedBecause, String);
 
 pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
@@ -135,7 +135,8 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     Next::Judge(sample(facts, run, ""))
 }
 
-/// Why a run is nobody's: root of any node can start and report a run of any job.
+/// Why a run cannot be trusted to be of its job: root of any node can start and report a run of any
+/// job.
 fn contradiction(facts: &Facts<'_>) -> Option<WhyNot> {
     let node = facts.node;
     match (facts.owner, facts.node_list) {
@@ -160,7 +161,8 @@ fn contradiction(facts: &Facts<'_>) -> Option<WhyNot> {
     }
 }
 
-/// Waits for missing parts of steps. If all nodes have reported, one ran no prolog: give up.
+/// Waits for missing parts of steps. If all nodes have reported, one ran no prolog, and the wait
+/// ends.
 fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, timeouts: Timeouts) -> Next {
     let because = NotCountedBecause::PartlyReported;
     if run.all_reported {
@@ -227,8 +229,8 @@ fn no_step() -> WhyNot {
     (NotCountedBecause::NoStep, why)
 }
 
-/// A failure counts against what was applied; if unknown, against what it was launched with; against nothing
-/// if a node says that it applied what the run was not given.
+/// A failure counts against the parametrization that was applied; if that is not known, against the
+/// one with which the run was launched; against none if a node reports another one than was given.
 fn failed(facts: &Facts<'_>, (because, why): WhyNot) -> Verdict {
     let nameless = says_something(facts).is_err();
     let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
@@ -262,9 +264,9 @@ fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> N
     }
 }
 
-/// Without an outcome a run counts only if a source ever listed its job, the batch step has wait
-/// status 0, the epilogs were told 0:0, and elapsed is below the limit. A site without sources has
-/// chosen to believe the nodes alone.
+/// Without an outcome a run counts only if a source has ever listed its job, the batch step has
+/// wait status 0, the epilogs were given 0:0, and elapsed is below the limit. A site without
+/// sources has chosen to believe the nodes alone.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if let Some(why) = contradiction(facts) {
         return Next::Judge(not_counted(why));
@@ -331,7 +333,7 @@ fn silent(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     }
 }
 
-/// Errs if a run cannot be attributed to an application.
+/// Returns the reason if a run cannot be attributed to an application.
 fn says_something(facts: &Facts<'_>) -> Result<(), WhyNot> {
     let nameless = facts
         .request
@@ -344,7 +346,8 @@ fn says_something(facts: &Facts<'_>) -> Result<(), WhyNot> {
     Ok(())
 }
 
-/// Errs if the job gave up nodes or got more while it ran: its elapsed is of neither size.
+/// Returns the reason if the job gave up nodes or got more while it ran: its elapsed belongs to
+/// neither size.
 fn kept_its_size(facts: &Facts<'_>, run: &MergedRun) -> Result<(), WhyNot> {
     let ended_with = facts.node_list.and_then(count_hosts);
     match (run.nodes, ended_with) {
@@ -359,7 +362,7 @@ fn kept_its_size(facts: &Facts<'_>, run: &MergedRun) -> Result<(), WhyNot> {
     }
 }
 
-/// What was applied, or why the run does not count.
+/// The parametrization that was applied, or why the run does not count.
 fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, WhyNot> {
     Err(match applied {
         Applied::Default if facts.directed => (
@@ -864,7 +867,7 @@ mod tests {
             panic!("it counts")
         };
         assert!(why.contains("in 2.000 s, rate 812.5"), "{why}");
-        // How much it would have done is not known, but that it did not get there.
+        // The value that it would have reached is not known, except that it did not get there.
         let cut = Facts {
             objective: &objective,
             ..facts(Some("TIMEOUT"), Some(told))

@@ -156,7 +156,8 @@ impl Ordered {
         }
     }
 
-    /// What every run gets by an order or a pin, in a word: `off`, `pinned` or `frozen`.
+    /// The effect of orders and pins on every run, as one word: `off`, `pinned` or `frozen`; `None`
+    /// if there is none. `is_pinned`: the study has a pin of its own or by an order.
     #[must_use]
     pub fn word(&self, is_pinned: bool) -> Option<&'static str> {
         match self {

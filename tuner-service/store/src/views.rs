@@ -80,17 +80,17 @@ pub struct StudyRow {
     pub epoch: i32,
     /// How that epoch was opened.
     pub opened: EpochOpening,
-    /// Its space.
+    /// The space of that epoch.
     pub space: Space,
-    /// What it makes small or large.
+    /// The objective of that epoch.
     pub objective: Objective,
-    /// Its runs in flight that hold their place.
+    /// The epoch's runs in flight that hold an exploring place.
     pub pending: Vec<Pending>,
     /// Time limit in seconds of its latest run with an outcome, if it has a known one.
     pub limit_seconds: Option<u64>,
-    /// An admin or the owner accepted mixed work.
+    /// True if an admin or the owner accepted mixed work.
     pub accepts_mixed: bool,
-    /// What is ordered besides the pin.
+    /// The effect of the orders in force, besides the own pin.
     pub ordered: Ordered,
     /// The assessment at the epoch's last verdict; none before the first.
     pub assessment: Option<Assessment>,
@@ -99,7 +99,7 @@ pub struct StudyRow {
 }
 
 impl StudyRow {
-    /// What every run gets, if the study is pinned, by itself or by an order.
+    /// The parametrization of every run, if the study is pinned, by its own pin or by an order.
     #[must_use]
     pub fn pinned(&self) -> Option<&Parametrization> {
         let own = self.pin.as_ref().map(|pin| &pin.parametrization);

@@ -1,21 +1,21 @@
-//! Who has to say why they change something: one rule for all changes.
+//! The rule by which a change needs a reason, which is the same for all changes.
 
 use io_autotune_protocol::is_deceptive;
 
 use super::ApiError;
 use crate::access::Caller;
 
-/// Whom a change concerns.
+/// The users whom a change concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Concerns {
-    /// Nobody but whoever makes it.
+    /// Nobody but the user who makes it.
     Caller,
-    /// Other users, or the site: they will want to know why.
+    /// Other users, or the site, who will ask for the reason.
     Others,
 }
 
 impl Concerns {
-    /// Of a change of the studies of one owner; `None`: of everyone's.
+    /// The users concerned by a change of the studies of one owner, or of everyone's if `None`.
     pub(super) fn of(owner_uid: Option<u32>, caller: Caller) -> Self {
         match owner_uid == Some(caller.uid) {
             true => Self::Caller,
@@ -24,8 +24,9 @@ impl Concerns {
     }
 }
 
-/// The reason of a change, as the audit keeps it. The one rule of all changes: it may be left out where
-/// nobody else is concerned, and nowhere else.
+/// The reason of a change, as the audit keeps it. It may be left out only if nobody else is
+/// concerned. Returns a refusal otherwise, and for a reason that is too long or has control or
+/// invisible characters.
 pub(super) fn reason(why: &str, concerns: Concerns) -> Result<&str, ApiError> {
     const NONE_GIVEN: &str = "no reason was given";
     let why = why.trim();

@@ -41,10 +41,10 @@ use crate::slurm::nodes::NotThere;
 /// A start's longest wait for its study's row, which another replica or a verdict may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);
 
-/// Retries of a start whose study is steered meanwhile.
+/// The most retries of a start whose study is steered in between.
 const STEERED_MEANWHILE: u32 = 2;
 
-/// Starts the run of a job. Every question about one launch of one job has the same answer.
+/// Starts the run of a job. Every request about one launch of one job has the same answer.
 #[utoipa::path(post, path = "/v1/runs/start", request_body = StartRequest, responses(
     (status = 200, body = StartAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn start(
@@ -60,7 +60,7 @@ pub(super) async fn start(
         node_state,
     } = asked;
     let cluster = service.cluster(&job.cluster)?;
-    // slurmctld's host speaks for no node: it asks before the job's nodes do.
+    // slurmctld's host acts for no node: it asks before the job's nodes do.
     let before_nodes = !caller.is_root();
     if !before_nodes {
         is_there(cluster, caller, &job.node)?;
@@ -112,7 +112,7 @@ pub(super) async fn start(
         service.metrics.count_start(&started);
         answer(started)
     };
-    // What became of directives is told between its question and the nodes'.
+    // The state of the directives is stored between its request and the nodes'.
     let answer = if job.nodes > 1 && !before_nodes {
         service
             .launches
@@ -124,7 +124,8 @@ pub(super) async fn start(
     Ok(Json(answer))
 }
 
-/// The accelerator of a job; of one that names none the default, or another with what decided so.
+/// The accelerator of a job. For a job that names none it is the default, or another one with the
+/// choice that led to it.
 async fn accelerator(
     service: &Service,
     job: &Job,
@@ -171,7 +172,7 @@ async fn started(
     let mut snapshot = admission.snapshot(fetch()).await?;
     for _ in 0..STEERED_MEANWHILE {
         match unlocked(service, new, occasion, &snapshot).await {
-            // Steered by another replica, or while the snapshot was read.
+            // It was steered by another replica, or while the snapshot was read.
             Err(StoreError::Outdated { .. }) => {
                 admission.forget(&snapshot).await;
                 snapshot = admission.snapshot(fetch()).await?;
@@ -213,8 +214,8 @@ fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {
     })
 }
 
-/// Stores what became of the directives of a job's burst buffer. The job's prologs, which Slurm
-/// runs afterwards, are told with the start's answer.
+/// Stores which directives of a job's burst buffer were completed. The job's prologs, which Slurm
+/// runs afterwards, get this with the start's answer.
 #[utoipa::path(post, path = "/v1/runs/directives", request_body = DirectivesRequest, responses(
     (status = 200, body = DirectivesAnswer, description = "It is stored durably"),
     (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -245,7 +246,7 @@ pub(super) async fn directives(
     Ok(Json(DirectivesAnswer { run_id }))
 }
 
-/// Stores a node's report of how a job went. It applies once, however often it arrives.
+/// Stores a node's report of a job. It applies once, however often it arrives.
 #[utoipa::path(post, path = "/v1/runs/finish", request_body = FinishRequest, responses(
     (status = 200, body = FinishAnswer, description = "It is stored durably"),
     (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
@@ -257,7 +258,8 @@ pub(super) async fn finish(
 ) -> Result<Json<FinishAnswer>, ApiError> {
     let cluster = service.cluster(&finish.job.cluster)?;
     is_there(cluster, caller, &finish.job.node)?;
-    // For a run without a start; and the report is stored, where no comment belongs.
+    // The request is for a run without a start; and the report is stored, which must not have the
+    // comment.
     let Resolved { request, full_name } = service.resolved(finish.job.uid, finish.request).await?;
     finish.request = request;
     let accelerator = finish.request.accelerator.as_deref();
@@ -301,7 +303,7 @@ pub(super) async fn finish(
     };
     let reported = Finish {
         space: accelerator.as_ref().map(|accelerator| &accelerator.space),
-        // Of the user's own directives nobody knows.
+        // The user's own directives are not known.
         delivery: as_json(&Delivery {
             watch: Vec::new(),
             ..accelerator
@@ -331,10 +333,11 @@ pub(super) async fn finish(
     }))
 }
 
-/// A launch is over when its outcome is known for so long: the outcome may precede the epilog.
+/// The time for which a launch's outcome has to be known before the launch is over: the outcome may
+/// precede the epilog.
 const OVER_FOR: Duration = Duration::from_secs(60);
 
-/// Says which runs are over, so that a node can report what launches have left of which no epilog has spoken.
+/// Answers which runs are over, so that a node can report the files of launches that had no epilog.
 #[utoipa::path(post, path = "/v1/runs/over", request_body = OverRequest, responses(
     (status = 200, body = OverAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn over(
@@ -345,37 +348,38 @@ pub(super) async fn over(
     Ok(Json(OverAnswer { over }))
 }
 
-/// Which runs to show.
+/// The runs that are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
-    /// Only this application's.
+    /// Only runs of this application.
     app: Option<String>,
-    /// Only this study's.
+    /// Only runs of this study.
     study: Option<i64>,
-    /// Only this accelerator's.
+    /// Only runs of this accelerator.
     accelerator: Option<String>,
-    /// Only this user's, by uid.
+    /// Only runs of this user, by uid.
     uid: Option<u32>,
-    /// Only those of studies whose latest run was charged to this account.
+    /// Only runs of studies whose latest run was charged to this account.
     account: Option<String>,
-    /// Only this cluster's.
+    /// Only runs on this cluster.
     cluster: Option<String>,
-    /// Only those in this state.
+    /// Only runs in this state.
     state: Option<RunState>,
-    /// Only those that do not count for this reason.
+    /// Only runs that do not count for this reason.
     not_counted_because: Option<NotCountedBecause>,
-    /// Only those that started at this time or later.
+    /// Only runs that started at this time or later.
     since: Option<Timestamp>,
-    /// Only those that started before this time.
+    /// Only runs that started before this time.
     until: Option<Timestamp>,
-    /// Only those before this run, the first one of the page that is known.
+    /// Only runs before this one, the first of the page after.
     before: Option<i64>,
-    /// The newest so many (100 unless said, and at the most).
+    /// The number of the newest runs (100 unless given, and at the most).
     limit: Option<u32>,
 }
 
-/// The caller's runs, and those of accounts that the caller coordinates, or every user's for an admin, the newest page of them; oldest first.
+/// The newest page of the caller's runs and those of accounts that the caller coordinates, or of
+/// every user's for an admin; oldest first.
 #[utoipa::path(get, path = "/v1/runs", params(HistoryQuery), responses((status = 200, body = Vec<RunSummary>)))]
 pub(super) async fn history(
     State(service): State<Arc<Service>>,
@@ -407,15 +411,15 @@ pub(super) async fn history(
     Ok(Json(summary::runs(&service, rows, reader, of_few).await?))
 }
 
-/// Which of several clusters' jobs of one id is meant.
+/// The cluster of the job that is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobQuery {
-    /// The job's cluster, where clusters have one of this id each.
+    /// The job's cluster, needed if several clusters have had a job of this id.
     cluster: Option<String>,
 }
 
-/// The launches of one job, with what their suggestions were made from.
+/// The launches of one job, with the inputs of their suggestions.
 #[utoipa::path(get, path = "/v1/runs/{job_id}", params(("job_id" = u32, Path, description = "Slurm's job id"), JobQuery),
     responses((status = 200, body = Vec<RunDetail>), (status = 404, body = ErrorBody),
               (status = 409, body = ErrorBody, description = "Several clusters had a job of this id: name one")))]
@@ -449,7 +453,8 @@ pub(super) async fn explain(
     Ok(Json(details))
 }
 
-/// The studies that a run's choice could begin from, if that is told and was kept.
+/// The studies that are the sources of a run's prior, if they were stored and the reader may learn
+/// them.
 async fn begun_from(
     service: &Service,
     row: &RunRow,
@@ -470,7 +475,7 @@ async fn begun_from(
     }))
 }
 
-/// What was known at a run's start, if that is told and was kept.
+/// The history that the decision on a run used, if it was stored and the reader may learn it.
 async fn then(
     service: &Service,
     row: &RunRow,
@@ -491,7 +496,8 @@ async fn then(
     }
 }
 
-/// For each launch of a job, whether what was kept gives what it was given.
+/// For each launch of a job, whether the stored inputs still lead to the parametrization that it
+/// was given.
 #[utoipa::path(get, path = "/v1/runs/{job_id}/replay", params(("job_id" = u32, Path, description = "Slurm's job id"), JobQuery),
     responses((status = 200, body = Vec<Replay>), (status = 404, body = ErrorBody),
               (status = 409, body = ErrorBody, description = "Several clusters had a job of this id: name one")))]
@@ -511,7 +517,7 @@ pub(super) async fn replay(
             Ok(kept) => match service.store.epoch_inputs(row.run_id).await? {
                 Some(epoch) => {
                     match Known::read(&service.store, &kept, &epoch).await {
-                        // The epoch's other runs are going just now.
+                        // Retention is removing the epoch's other runs just now.
                         Err(StoreError::Removed { through, .. }) => {
                             Err(NothingToReplay::Removed(through.to_string()))
                         }
@@ -571,7 +577,7 @@ async fn launches(
 
 static REFUSED: Seldom = Seldom::new();
 
-/// Root says nothing of another node's runs, if that is to be checked.
+/// Refuses root of a host that acts for another host's node, if origins are checked.
 fn is_there(cluster: &Cluster, caller: Caller, node: &str) -> Result<(), ApiError> {
     match (&cluster.nodes, caller.origin) {
         (Some(nodes), Some(origin)) => nodes.check(node, origin).map_err(|not_there| {
@@ -580,7 +586,7 @@ fn is_there(cluster: &Cluster, caller: Caller, node: &str) -> Result<(), ApiErro
                 tracing::warn!(%not_there, more, "root of another host is refused");
             }
             match not_there {
-                // A report is kept: Slurm may not have been asked yet.
+                // The report is kept by the node: Slurm may not have been asked yet.
                 NotThere::Unknown(_) => ApiError::unavailable("unknown_node", &message),
                 NotThere::Elsewhere { .. } => ApiError::forbidden(&message),
             }
@@ -597,7 +603,7 @@ fn job_key(job: &Job) -> JobKey {
     }
 }
 
-/// The context has only what root is told and no user can forge.
+/// The context has only what root reports and no user can forge.
 fn study_key(
     job: &Job,
     request: &Request,

@@ -30,8 +30,8 @@ use crate::limits::known_limit;
 use crate::plain;
 use crate::reader::Reader;
 
-/// A page of studies: of each what its last verdict stored, and its runs in flight and orders as they
-/// are now. A page of one study has also what takes a look at its runs and at others'.
+/// A page of studies. Each has the results that its last verdict stored, with its runs in flight
+/// and its orders as they are now. A page of one study is made as [`study`] makes it.
 pub(crate) async fn studies(
     service: &Service,
     asker: Asker,
@@ -65,7 +65,8 @@ pub(crate) async fn in_brief(
     Ok(shown(service, row, assessment, decided_by))
 }
 
-/// A study, also with whom it hears and what jobs get that name no accelerator.
+/// A study, with the studies with which it shares and the accelerator of jobs that name none, for
+/// which its runs and those of others are read.
 pub(crate) async fn study(
     service: &Service,
     asker: Asker,
@@ -122,7 +123,7 @@ fn shown(
     let standing = &overview.standing;
     let phase = io_autotune_engine::phase(standing, &row.space, &row.pending);
     let objective = &row.objective;
-    // What a user names so counts all the same.
+    // Runs of an application that a user has named so count all the same.
     let nameless = row.counted == 0
         && row.not_counted > 0
         && service
@@ -254,7 +255,7 @@ fn why(
     )
 }
 
-/// The order by which a rule decides, in words.
+/// The order by which a rule decides, as text.
 fn by_order(rule: Rule, order: Option<&OrderSummary>) -> String {
     let ordered = matches!(rule, Rule::Off | Rule::Pinned | Rule::Frozen);
     let Some(order) = order.filter(|_| ordered) else {
@@ -267,7 +268,7 @@ fn by_order(rule: Rule, order: Option<&OrderSummary>) -> String {
     }
 }
 
-/// Whom a study hears; no names unless the site shows them.
+/// The studies with which a study shares, with names only if the site shows them.
 fn sharing(
     service: &Service,
     application: &str,
@@ -316,7 +317,7 @@ fn too_few(users: usize) -> String {
     )
 }
 
-/// Which accelerator jobs like a study's get that name none, if its own is the default one and
+/// The accelerator of jobs like a study's that name none, if the study's own is the default one and
 /// cannot matter.
 pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> Option<Chosen> {
     if row.accelerator != service.default_accelerator {
@@ -330,7 +331,8 @@ pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> O
     Some(plain::outlook(&choice, &service.settings))
 }
 
-/// In node-seconds: as many nodes as the context has, at the default's mean.
+/// The regret in runs, and in node-seconds with as many nodes as the context has, at the default's
+/// mean.
 fn regret(row: &StudyRow, assessment: &Assessment, overview: &Overview) -> RegretSummary {
     let expected = overview.regret;
     let runs = expected.max(assessment.exploring_cost);
@@ -345,7 +347,7 @@ fn regret(row: &StudyRow, assessment: &Assessment, overview: &Overview) -> Regre
     }
 }
 
-/// A study with its space and what it has tested.
+/// A study with its space and the parametrizations that it has tested.
 pub(crate) async fn study_detail(
     service: &Service,
     asker: Asker,
@@ -389,7 +391,8 @@ pub(crate) async fn study_detail(
     })
 }
 
-/// Of one run chance says more than the parametrization: it is recommended after two.
+/// The order of recommendation. A parametrization with one run comes after those with more, as a
+/// single time is mostly chance: it is recommended after two runs.
 fn by_rank(a: &TestedSummary, b: &TestedSummary) -> Ordering {
     let rank = |one: &TestedSummary| match one.elapsed {
         None => (2, f64::INFINITY),
@@ -486,7 +489,7 @@ fn in_quarantine(assessment: &Assessment) -> impl Iterator<Item = (&Parametrizat
         .filter_map(|one| Some((one.parametrization.as_ref()?, one)))
 }
 
-/// Runs for `history`; those of few studies with what is quarantined now.
+/// Runs for `history`; those of few studies with their present quarantine.
 pub(crate) async fn runs(
     service: &Service,
     rows: Vec<RunRow>,
@@ -562,7 +565,8 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
     })
 }
 
-/// What is known of a run of the study's epoch where others fare as ever.
+/// A run's time and its parametrization's estimate, corrected for how other runs fared at the same
+/// time; `None` if the run is not of the study's epoch or the reader may not learn its role.
 pub(crate) fn cleaned(
     service: &Service,
     state: &StudyState,

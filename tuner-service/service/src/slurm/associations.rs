@@ -1,6 +1,6 @@
-//! Which users are in which accounts, and who coordinates these: slurmdbd's associations.
+//! The users of accounts and the coordinators of these: slurmdbd's associations.
 //!
-//! They are asked for because the account of a job is any text of its user's where
+//! They are asked for because a user may write any text as the account of a job where
 //! AccountingStorageEnforce lacks `associations`.
 
 mod live;
@@ -11,8 +11,9 @@ use io_autotune_protocol::is_account;
 
 pub(crate) use self::live::LiveAssociations;
 
-/// Pairs of a member and an account that a coordinator may have: they are a part of each of the
-/// coordinator's questions to the database. Who coordinates more is better made an operator.
+/// The most pairs of a member and an account that a coordinator may have: they are a part of each
+/// of the coordinator's queries to the database. A user who coordinates more is better made an
+/// operator.
 const MOST_PAIRS: usize = 10_000;
 
 /// The associations of one cluster at one moment, by uid.
@@ -20,25 +21,25 @@ const MOST_PAIRS: usize = 10_000;
 pub(crate) struct Associations {
     members: BTreeMap<String, BTreeSet<u32>>,
     coordinated: BTreeMap<u32, BTreeSet<String>>,
-    /// Who coordinates too much, and so nothing.
+    /// The users who coordinate too much, and therefore nothing.
     too_wide: BTreeSet<u32>,
 }
 
 impl Associations {
-    /// Whether the user has an association with the account itself; one with an account below it
-    /// does not count.
+    /// Returns true if the user has an association with the account itself; one with an account
+    /// below it does not count.
     pub(crate) fn is_member(&self, uid: u32, account: &str) -> bool {
         let members = self.members.get(account);
         members.is_some_and(|members| members.contains(&uid))
     }
 
-    /// Who has an association with the account.
+    /// The users who have an association with the account.
     pub(crate) fn members(&self, account: &str) -> impl Iterator<Item = u32> {
         self.members.get(account).into_iter().flatten().copied()
     }
 
-    /// The accounts that the user coordinates; Slurm counts those below them in. Root coordinates
-    /// none: root of any node would.
+    /// The accounts that the user coordinates; Slurm includes the accounts below them. Root
+    /// coordinates none, as otherwise root of any node would.
     pub(crate) fn coordinated_by(&self, uid: u32) -> impl Iterator<Item = &str> {
         let accounts = self.coordinated.get(&uid).into_iter().flatten();
         accounts.map(String::as_str)
@@ -55,13 +56,13 @@ impl Associations {
             .collect()
     }
 
-    /// How many users are in how many accounts, and how many coordinate.
+    /// The numbers of users, of accounts with users, and of coordinators.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let users: BTreeSet<u32> = self.members.values().flatten().copied().collect();
         (users.len(), self.members.len(), self.coordinated.len())
     }
 
-    /// Who would coordinate more than [`MOST_PAIRS`], and has no role for that.
+    /// The users who would coordinate more than [`MOST_PAIRS`], and have no role for that reason.
     pub(crate) fn too_wide(&self) -> &BTreeSet<u32> {
         &self.too_wide
     }
@@ -92,7 +93,7 @@ impl Associations {
     }
 }
 
-/// What sacctmgr lists, by name: each account with a user.
+/// The lists of sacctmgr, by name: each account with a user.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Names<'a> {
     members: BTreeSet<(&'a str, &'a str)>,
@@ -100,8 +101,8 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Of what [`Names::OF_MEMBERS`] and [`Names::OF_COORDINATORS`] print. A line that is none is
-    /// left out.
+    /// Parses the output for [`Names::OF_MEMBERS`] and [`Names::OF_COORDINATORS`]. Lines of another
+    /// form are left out.
     fn parse(members: &'a str, coordinators: &'a str) -> Self {
         // An account's own association, which has no user, is left out with the others.
         let members = lines(members).filter(|(_, user)| is_user(user)).collect();
@@ -120,7 +121,7 @@ impl<'a> Names<'a> {
         pairs.map(|(_, user)| *user).collect()
     }
 
-    /// Besides `cluster=`.
+    /// The arguments besides `cluster=`.
     const OF_MEMBERS: [&'static str; 6] = [
         "--readonly",
         "--noheader",
@@ -148,7 +149,8 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether a text may be a login name: 1 to 256 printable ASCII characters, none that separates.
+/// Returns true if a text may be a login name: 1 to 256 printable ASCII characters, none of them a
+/// separator.
 fn is_user(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_graphic() && !b",|:/".contains(&byte);
     (1..=256).contains(&text.len()) && text.bytes().all(plain)

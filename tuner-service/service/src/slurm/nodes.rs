@@ -1,4 +1,4 @@
-//! Where the cluster's nodes are, by slurmctld: root of one host is not to speak for another.
+//! The addresses of the cluster's nodes, by slurmctld: root of one host must not act for another.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use super::command::Program;
 /// How often Slurm is asked.
 const PERIOD: Duration = Duration::from_secs(300);
 
-/// How often at most, however many unknown nodes ask.
+/// The least time between two questions, however many unknown nodes ask.
 const AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
 /// Addresses by NodeName.
@@ -44,7 +44,8 @@ impl Nodes {
         }
     }
 
-    /// Errs unless Slurm has the node at this address. A node that was not known is asked for.
+    /// Returns an error unless Slurm has the node at this address. For an unknown node, Slurm is
+    /// asked again.
     pub(crate) fn check(&self, node: &str, origin: IpAddr) -> Result<(), NotThere> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         match known.get(node) {
@@ -78,7 +79,7 @@ impl Nodes {
         Ok(known)
     }
 
-    /// Asks now; where Slurm does not answer, what was known stays.
+    /// Asks now; if Slurm does not answer, the known addresses stay.
     pub(crate) async fn renew(&self) {
         match self.ask().await {
             Ok(known) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = known,
@@ -86,13 +87,13 @@ impl Nodes {
         }
     }
 
-    /// Asks now, now and then, and when a node is unknown, until it is to stop.
+    /// Asks now, now and then, and when a node is unknown, until it is stopped.
     pub(crate) async fn watch(&self, mut stopping: watch::Receiver<bool>) {
         loop {
             self.renew().await;
             let pause = async {
                 tokio::time::sleep(AT_MOST_EVERY).await;
-                // A node that comes to be known is worth asking for; else now and then.
+                // An unknown node is a reason to ask; otherwise Slurm is asked now and then.
                 let _ = tokio::time::timeout(PERIOD, self.unknown.notified()).await;
             };
             tokio::select! {
@@ -106,7 +107,8 @@ impl Nodes {
 /// NodeName and NodeAddr of each line of `scontrol --oneliner show nodes`.
 fn nodes(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
-        // What an admin or a user may write (Reason, Comment) comes later, and the first one counts.
+        // Fields that an admin or a user may write (Reason, Comment) come later, and the first one
+        // counts.
         let value = |name: &str| {
             line.split(' ').find_map(|field| {
                 let (key, value) = field.split_once('=')?;

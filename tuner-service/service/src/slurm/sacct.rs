@@ -1,9 +1,9 @@
 //! slurmdbd's records, with one `sacct` for many jobs.
 //!
-//! sacct knows no restart count. With `--duplicates` it lists each launch with start and end, and
-//! the store joins them to runs by interval. It is not asked for the account: a user may write that
-//! text, and without fixed column widths it could forge a record. Nor for the user: of a user
-//! without an association it says 0 (seen with 22.05).
+//! sacct has no restart count. With `--duplicates` it lists each launch with start and end, and the
+//! store joins them to runs by interval. It is not asked for the account: a user may write that
+//! text, and without fixed column widths it could forge a record. Nor is it asked for the user: for
+//! a user without an association it prints 0 (seen with 22.05).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{Answer, Asking, Launch, OutcomeSource};
 
 const JOBS_PER_CALL: usize = 1000;
 
-/// Job ids recur: records that ended so long before the oldest launch are another job's.
+/// Job ids recur: records that ended this long before the oldest launch are another job's.
 const SLACK: Duration = Duration::from_secs(3600);
 
 #[derive(Debug)]

@@ -77,7 +77,7 @@ impl<'a> Listed<'a> {
     /// Widths are of bytes: an account is cut, and may be so inside a character.
     fn parse(line: &'a [u8]) -> Option<Self> {
         let (before, rest) = line.split_at_checked(BEFORE_NODES)?;
-        // A part that a newline broke off in the account has another width.
+        // A part that a newline in the account broke off has another width.
         let nodes = rest.len().saturating_sub(ACCOUNT).max(NODES);
         let (nodes, account) = rest.split_at_checked(nodes)?;
         let before = str::from_utf8(before).ok()?;

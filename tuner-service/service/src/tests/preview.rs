@@ -1,4 +1,4 @@
-//! The line that a submission is told: of whose studies, what is in it, and what is refused.
+//! Tests of the line that a submission prints: its studies, its content, and refusals.
 
 use io_autotune_model::Measure;
 use io_autotune_protocol::Request;
@@ -12,7 +12,7 @@ async fn previewed(service: &TestService, uid: u32, request: &str) -> Answer {
     service.user(uid).post("/v1/preview", body).await
 }
 
-/// The line that a user's submission with this request is told.
+/// The line that a user's submission with this request prints.
 async fn line(service: &TestService, uid: u32, request: &str) -> String {
     let answer = previewed(service, uid, request).await.ok();
     answer["line"].as_str().unwrap().to_owned()

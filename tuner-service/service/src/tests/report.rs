@@ -1,4 +1,4 @@
-//! The files of the nightly report, for those who may read it, and that it agrees with the service.
+//! Tests of the files of the nightly report: their readers, and their agreement with the service.
 
 mod agreement;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{ADMIN, ALICE, OPERATOR, REPORT_READER, TestService};
 
-/// What the report has each night.
+/// The files that the report has each night.
 const FILES: [&str; 5] = [
     "index.html",
     "report.json",

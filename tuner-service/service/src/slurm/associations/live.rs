@@ -15,11 +15,11 @@ use super::{Associations, Names};
 /// How often Slurm is asked.
 const PERIOD: Duration = Duration::from_secs(300);
 
-/// How often after it could not be asked.
+/// How often Slurm is asked after a failure.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// What was read so long ago holds no longer: a coordinator may have been removed since. So long
-/// slurmdbd may be away, to be upgraded for example.
+/// The age from which the associations are not valid any more, as a coordinator may have been
+/// removed since. It leaves time to upgrade slurmdbd, for example.
 const KEPT: Duration = Duration::from_secs(900);
 
 /// Longest wait for the name service.
@@ -31,7 +31,8 @@ pub(crate) struct LiveAssociations {
     sacctmgr: Program,
     pub(crate) cluster: String,
     last: Mutex<Last>,
-    /// Of two that ask, the later reads later: an older answer never replaces a newer one.
+    /// Held while sacctmgr is asked: a second caller asks later, so that an older answer never
+    /// replaces a newer one.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -51,7 +52,7 @@ impl LiveAssociations {
         }
     }
 
-    /// The associations that hold now: none if they could not be read lately.
+    /// The associations; empty if they could not be read lately.
     pub(crate) fn current(&self) -> Arc<Associations> {
         self.known().unwrap_or_default()
     }
@@ -71,10 +72,10 @@ impl LiveAssociations {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads them anew, and returns them. That it fails is logged once.
+    /// Reads the associations anew, and returns them. Only the first of several failures is logged.
     pub(crate) async fn ask(&self) -> Result<Arc<Associations>, OutcomeError> {
         let _asking = self.asking.lock().await;
-        // They are as old as the question.
+        // Their age counts from the question.
         let asked = Instant::now();
         let read = self.read().await.map(Arc::new);
         let mut last = self.last();
@@ -136,7 +137,7 @@ impl LiveAssociations {
         }
     }
 
-    /// Asks now, and now and then, until it is to stop.
+    /// Asks now, and now and then, until it is stopped.
     pub(crate) async fn watch(&self, mut stopping: watch::Receiver<bool>) {
         loop {
             let pause = match self.ask().await {
@@ -151,7 +152,7 @@ impl LiveAssociations {
     }
 }
 
-/// The uids of those whom the name service knows. `None`: it is too slow.
+/// The uids of the users whom the name service knows; `None` if it is too slow.
 fn uids(users: &BTreeSet<&str>) -> Option<HashMap<String, u32>> {
     let until = Instant::now() + NAMES;
     let mut uids = HashMap::with_capacity(users.len());
@@ -180,7 +181,7 @@ mod tests {
     }
 
     impl LiveAssociations {
-        /// What alice, uid 1001, and bob, uid 1002, have.
+        /// The associations of alice, uid 1001, and bob, uid 1002.
         pub(crate) fn sample() -> Self {
             let live = asking("/nonexistent");
             live.last().read = Some((Instant::now(), Arc::new(known())));

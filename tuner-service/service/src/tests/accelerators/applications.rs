@@ -1,10 +1,11 @@
-//! Which application a job's name is, by the rules of the site.
+//! Tests of the application of a job by its name and the site's rules.
 
 use super::*;
 
 const UUID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
 
-/// What the plugin sends of a job of this name and comment, whose escapes are the caller's.
+/// The text that the plugin sends for a job of this name and comment, whose escapes are the
+/// caller's.
 fn named(name: &str, comment: &str) -> String {
     format!("name={name},comment={comment},mode=tune")
 }
@@ -354,7 +355,8 @@ async fn names_that_are_alike_in_ascii_are_other_applications() {
     assert!(line.contains(" (calc?[2J?), "), "{line:?}");
 }
 
-/// What a service before 0.4 has made of a job's name, once the schema is this one's.
+/// Renames an application, as a service before 0.4 has made its name, once the schema is the
+/// present one.
 async fn renamed(service: &TestService, study: &Value, old: &str, full_name: Option<&str>) {
     let full_name = full_name.map_or("null".to_owned(), |text| format!("'{text}'"));
     let study_id = study["study_id"].as_i64().unwrap();
@@ -379,7 +381,7 @@ async fn a_history_with_an_old_name_goes_on_under_it() {
         (&json!(old), &json!(MODEL))
     );
     assert_eq!(again["study_id"], run["study_id"]);
-    // Nobody else enters it but who names it.
+    // Nobody else enters it, except by naming it.
     let mut others = vec![run["study_id"].clone()];
     for other in [PHYSICS, old] {
         let run = service.job(ALICE, &sent(other)).runs(&service, 2.0).await;

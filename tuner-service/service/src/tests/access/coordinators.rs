@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Has the service ask sacctmgr, as an admin does by `io-autotune doctor`; returns what it says of it.
+/// Has the service ask sacctmgr, as an admin does by `io-autotune doctor`; returns the doctor's
+/// text about it.
 async fn read_anew(service: &TestService) -> String {
     let doctor = service.user(ADMIN).get("/v1/doctor").await.ok();
     let checks = doctor["checks"].as_array().unwrap().iter();
@@ -24,7 +25,7 @@ async fn charged(service: &TestService, uid: u32, application: &str, account: &s
     job.runs(service, 10.0).await
 }
 
-/// What a coordinator is told of everything: studies, runs, lines of the audit.
+/// The applications that a coordinator sees in all lists: studies, runs, lines of the audit.
 async fn told(service: &TestService, uid: u32) -> [BTreeSet<String>; 3] {
     [
         applications(service, uid, "/v1/studies").await,
@@ -147,7 +148,7 @@ async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else
             false => assert!(explained.not_found().starts_with("there is no run")),
         }
     }
-    // Whose it is is told.
+    // The owner is shown.
     let listed = service
         .user(coordinator)
         .get("/v1/runs?account=physics")

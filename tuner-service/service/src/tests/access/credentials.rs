@@ -1,4 +1,4 @@
-//! What a credential is good for, and for whom an answer is signed.
+//! Tests of the scope of a credential, and of the signature of an answer.
 
 use io_autotune_protocol::signature::{ANSWER_HEADER, Nonce, sign_request, verify_answer};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The two doors, and where root may speak from.
+//! Tests of the two doors, and of the addresses from which root may act.
 
 use std::net::IpAddr;
 
@@ -69,7 +69,7 @@ async fn the_nodes_door_is_for_root_and_for_runs_alone() {
     );
 }
 
-/// What is answered over TCP, from a port that anybody may have.
+/// The answer over TCP, from a port that anybody may bind.
 async fn over_tcp(address: std::net::SocketAddr, request: &Signed) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
@@ -214,7 +214,7 @@ async fn where_no_back_end_vouches_for_a_host_the_connection_does() {
     start(root.from(THERE, true)).await.forbidden();
     start(root.from(HERE, true)).await.ok();
     start(root).await.ok();
-    // The credential's word is the better one.
+    // The credential's host counts more than the connection's.
     start(root.from(HERE, true).vouched(THERE))
         .await
         .forbidden();
@@ -223,7 +223,7 @@ async fn where_no_back_end_vouches_for_a_host_the_connection_does() {
     start(root.from(mapped, true)).await.ok();
 }
 
-/// Nothing is known yet: a start is told so, and asked again.
+/// Nothing is known yet: a start gets that answer, and is sent again.
 #[tokio::test]
 async fn before_slurm_has_told_of_nodes_root_is_asked_to_wait() {
     let service = TestService::with("[access]\ncheck_origins = true\n").await;

@@ -110,7 +110,7 @@ async fn the_refusals_say_who_may_and_what_names_them() {
     }
 }
 
-/// Which of the [`site`]'s applications a role sees.
+/// The applications of [`site`] that a role sees.
 fn seen_by(role: Role) -> BTreeSet<String> {
     match role {
         Role::Coordinator => set(&["ocean", "own"]),

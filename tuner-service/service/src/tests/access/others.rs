@@ -1,4 +1,4 @@
-//! What is another user's is answered as if it did not exist, and stays as it was.
+//! Tests that another user's data is answered as if it did not exist, and stays as it was.
 
 use serde_json::json;
 
@@ -69,7 +69,7 @@ async fn refusal(
     service.user(uid).send(method, path, body).await.not_found()
 }
 
-/// What all is known of a study and the audit.
+/// Everything that an admin sees about a study and the audit.
 async fn known(service: &TestService, study: i64) -> [Value; 3] {
     let admin = service.user(ADMIN);
     [

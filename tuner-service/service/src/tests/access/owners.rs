@@ -1,4 +1,5 @@
-//! What is a user's own: orders, exports and warm starts; and what is for admins alone.
+//! Tests of a user's own rights: orders, exports and warm starts; and of the rights of admins
+//! alone.
 
 use serde_json::json;
 
@@ -20,7 +21,7 @@ async fn undo(service: &TestService, uid: u32, line: &Value) -> Answer {
     service.user(uid).post(&path, body).await
 }
 
-/// What holds the study of a user's application, as an admin is told.
+/// The order or pin that holds the study of a user's application, as an admin sees it.
 async fn ordered(service: &TestService, uid: u32, app: &str) -> Value {
     let path = format!("/v1/studies?app={app}&uid={uid}");
     let studies = service.user(ADMIN).get(&path).await.ok();

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Whether a caller may ask for the doctor, the report, and a removal.
+/// Returns, for the doctor, the report and a removal, true if a caller may ask for it.
 async fn may(service: &TestService, uid: u32) -> [bool; 3] {
     let user = service.user(uid);
     let removal = json!({"older_than_days": 30, "dry_run": true, "why": "a test"});
@@ -203,7 +203,7 @@ async fn only_the_burst_buffers_account_completes_directives() {
         );
     }
     assert_eq!(told(BURST_BUFFER).await.ok(), json!({"run_id": run}));
-    // The nodes' question has the same run, and is told what was kept.
+    // The nodes' request gets the same run, with the kept directives.
     let answer = job.start(&service).await;
     assert_eq!(json!(answer.run_id), run);
     assert_eq!(json!(answer.directives), json!({"kept": ["flavor"]}));

@@ -16,7 +16,7 @@ async fn ready(service: &TestService) -> (u16, Readiness) {
     (answer.status.as_u16(), readiness)
 }
 
-/// Lets what the service remembers of its readiness be forgotten.
+/// Lets the service's last readiness expire.
 async fn later(service: &TestService) {
     service.advance(Duration::from_secs(2)).await;
 }

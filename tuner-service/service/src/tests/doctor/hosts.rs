@@ -1,4 +1,4 @@
-//! What doctor says of the nodes, by what they said of themselves.
+//! Tests of doctor's checks of the nodes, by the nodes' own reports.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What Prometheus reads.
+//! Tests of the metrics that Prometheus reads.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use super::super::Course;
 use super::super::service::at_once;
 use super::{ADMIN, ALICE, BOB, TestService, give_database_back, lose_database};
 
-/// However many studies there are.
+/// The most series, however many studies there are.
 const MOST_SERIES: usize = 500;
 
-/// The series, with what each is. What is counted by the database is as new as can be.
+/// The series with their values. The numbers from the database are as new as possible.
 async fn read(service: &TestService) -> BTreeMap<String, f64> {
     service.advance(Duration::from_secs(61)).await;
     let text = service.metrics().await;

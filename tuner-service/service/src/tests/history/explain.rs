@@ -1,4 +1,4 @@
-//! Why each launch of a job got what it got.
+//! Tests of the explanation of each launch of a job.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Each decision is made again from what was kept: the same comes out, or it is told.
+//! Each decision is replayed from its stored inputs: the result is the same, or the difference is
+//! shown.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -391,7 +392,7 @@ async fn what_a_start_decided_that_could_not_wait_is_made_again() {
     assert_eq!(found, roles(["baseline", "best_known"]));
 }
 
-/// A run of an own study, and what its user is told of its replay after the store was changed.
+/// A run of the user's own study, and its replay as the user sees it after the store was changed.
 async fn replay_after(service: &TestService, change: &str) -> Value {
     let run = service.ran(ALICE, "app=ocean", completed).await;
     let change = format!("update runs set {change} where id = {}", run["run_id"]);

@@ -1,4 +1,4 @@
-//! Which run in flight is a control run is told to admins alone, until it has its verdict.
+//! Tests that the role of a run in flight is shown to admins alone, until the run has its verdict.
 
 use io_autotune_protocol::StartAnswer;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::super::studies::{history, text};
 use super::super::{ADMIN, ALICE, OPERATOR, QUICK, TestJob, TestService};
 use super::{explained, replays};
 
-/// What would tell which run in flight is a control run.
+/// The fields by which a run in flight could be recognised as a control run.
 const UNTOLD: [&str; 5] = ["role", "parametrization", "differs", "reason", "applied"];
 
 /// Runs of a settled study, in flight: control runs are among them, and others.
@@ -42,7 +42,7 @@ async fn end(service: &TestService, jobs: &[(TestJob, StartAnswer)]) {
     service.poll().await;
 }
 
-/// The runs of jobs as somebody is told of them.
+/// The runs of jobs as a user sees them.
 async fn of(service: &TestService, uid: u32, jobs: &[(TestJob, StartAnswer)]) -> Vec<Value> {
     let ids: Vec<u32> = jobs.iter().map(|(job, _)| job.job.job_id).collect();
     let runs = history(service, uid, "busy").await.into_iter();

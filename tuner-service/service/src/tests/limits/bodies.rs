@@ -1,4 +1,4 @@
-//! Bodies: how long they may be, by whom, and what of them is read.
+//! Tests of bodies: how long they may be for each sender, and which part of them is read.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::{ADMIN, ALICE, COLLECTOR, ROOT, TestJob, TestService, at_once, is_sho
 use crate::api::LONG_BODIES;
 use crate::door::Door;
 
-/// What a body of root's and of a user's may have.
+/// The most bytes of a body of root's.
 const OF_ROOT: usize = 16 << 20;
 const OF_A_USER: usize = 64 << 10;
 
@@ -74,7 +74,7 @@ impl HttpBody for Coming {
     }
 }
 
-/// A report of so many steps.
+/// A report of this number of steps.
 fn report_of(job: &TestJob, steps: u32) -> FinishRequest {
     let report = job.reports(None, 1.0);
     let step = report.steps[0].clone();
@@ -346,7 +346,7 @@ async fn a_nodes_long_report_is_read_beside_a_collectors_bodies_that_drip() {
     assert!(!taken.read::<FinishAnswer>().duplicate);
 }
 
-/// What is no body of any request.
+/// Bodies that are none of any request.
 fn hostile() -> [(&'static str, Vec<u8>); 7] {
     let deep = format!("{{\"job\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
     [

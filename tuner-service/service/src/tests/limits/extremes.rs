@@ -1,11 +1,12 @@
-//! The least and the greatest that every field of every body can be, and what comes of it afterwards.
+//! Tests with the least and the greatest values of every field of every body, and of the later
+//! sweeps.
 
 use serde_json::{Map, Value, json};
 
 use super::fields::{Asked, Field, Schemas, requests, service};
 use super::{ADMIN, ALICE, BOB, Log, TestService};
 
-/// What a field can be at the most, by its type alone.
+/// The extreme values of a field, by its type alone.
 fn extremes(field: &Field, value: &Value) -> Vec<Value> {
     let schema = &field.schema;
     let many = |of: &dyn Fn(usize) -> String| {
@@ -67,7 +68,8 @@ fn extremes(field: &Field, value: &Value) -> Vec<Value> {
     }
 }
 
-/// What a request with a field at an extreme is answered, each as the first of its own job.
+/// The status of the answer to a request with a field at an extreme, each as the first request of
+/// its own job.
 async fn answered(service: &TestService, asked: &Asked, pointer: &str, value: Value) -> u16 {
     let mut body = asked.body.clone();
     let job = service.job(ALICE, "app=ocean");

@@ -347,8 +347,8 @@ async fn no_object_of_a_body_has_a_field_that_is_not_described() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is answered to a text with a zero byte, with escapes, and of 10,000 letters where not all are
-/// refused.
+/// The statuses of answers to a text with a zero byte, with escapes, and of 10,000 letters, for the
+/// fields where not all are refused.
 const TAKEN: [(&str, &str, [u16; 3]); 19] = [
     // Texts of the user's, of which the application is made; the service names the rule itself.
     ("/v1/preview", "/request/comment", [422, 200, 422]),

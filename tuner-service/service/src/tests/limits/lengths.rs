@@ -14,7 +14,8 @@ use crate::config::ListenConfig;
 use crate::door::Door;
 use crate::listen::{Listeners, serve};
 
-/// What may lie in the sockets' and the server's buffers when it hangs up.
+/// The most bytes that may be in the sockets' and the server's buffers when it closes the
+/// connection.
 const UNREAD: usize = 8 << 20;
 
 /// The users' door of a service, open on a socket.
@@ -72,7 +73,7 @@ impl Listening {
     }
 }
 
-/// The status that is answered; `None` if the connection ends without.
+/// The status of the answer; `None` if the connection ends without one.
 async fn status_of(mut stream: UnixStream) -> Option<u16> {
     let mut answer = Vec::new();
     let mut piece = [0; 4096];

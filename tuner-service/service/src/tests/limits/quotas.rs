@@ -1,4 +1,4 @@
-//! What a user may ask at once and in the long run, and how many studies one may have.
+//! Tests of the quotas: requests at once and in the long run, and the number of a user's studies.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::door::Door;
 /// Ten requests at once, and one in a hundred seconds: however slow a host is, it brings nothing.
 const LITTLE: &str = "[users]\nburst = 10.0\nrequests_per_second = 0.01\n";
 
-/// Says when to ask again, and nothing else; returns after how many seconds.
+/// Checks that the quota is used up; returns the seconds after which to ask again.
 #[track_caller]
 fn ask_again(answer: &Answer) -> u64 {
     let said = answer.refused(429, "too_many_requests");
@@ -30,7 +30,8 @@ fn ask_again(answer: &Answer) -> u64 {
     seconds.parse().unwrap()
 }
 
-/// Is answered so often, and then told when to ask again; returns after how many seconds.
+/// Checks that a request is answered this number of times before the quota is used up; returns the
+/// seconds after which to ask again.
 async fn is_answered(caller: Caller<'_>, path: &str, times: u32) -> u64 {
     for _ in 0..times {
         caller.get(path).await.ok();

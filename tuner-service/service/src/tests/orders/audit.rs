@@ -1,4 +1,4 @@
-//! Lines of the audit: whose each user reads, and which are asked for.
+//! Tests of the lines of the audit that each user reads, and of the filters.
 
 use super::*;
 

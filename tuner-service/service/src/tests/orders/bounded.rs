@@ -1,4 +1,5 @@
-//! What a user may order: so many orders, so many changes a day, of so many bytes, found in pages.
+//! Tests of the limits of a user's orders: their number, changes a day, bytes, and pages of the
+//! lists.
 
 use super::*;
 

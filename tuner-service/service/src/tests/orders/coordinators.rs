@@ -1,4 +1,4 @@
-//! What an account's coordinator steers of its members' studies, and what not.
+//! Tests of a coordinator's steering of members' studies, and of its limits.
 
 use nix::unistd::User;
 

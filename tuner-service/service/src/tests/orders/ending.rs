@@ -1,4 +1,4 @@
-//! Who ends whose orders, and who is told of them.
+//! Tests of the ending of orders, and of their visibility.
 
 use super::*;
 
@@ -73,7 +73,7 @@ async fn who_ordered_it_is_told_by_uid_where_no_name_is_known() {
         refused().await.forbidden(),
         format!("uid {ADMIN} ordered that (a test): they or an admin take it back")
     );
-    // A job of theirs has told their name.
+    // A job of theirs has brought their name.
     next(&service, ADMIN, "own").await;
     assert_eq!(
         refused().await.forbidden(),

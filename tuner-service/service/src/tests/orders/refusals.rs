@@ -1,4 +1,4 @@
-//! What is refused, with what to do instead, and that nothing is left of it.
+//! Tests of refusals: they name what to do instead, and leave nothing behind.
 
 use super::*;
 

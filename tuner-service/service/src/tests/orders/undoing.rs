@@ -15,7 +15,7 @@ const CHANGES: [&str; 9] = [
     "pin again",
 ];
 
-/// What is ordered of a study and what its next run gets, beside what it has counted.
+/// The orders of a study and its next run, without what it has counted.
 async fn standing(service: &TestService, uid: u32, study: i64, application: &str) -> Value {
     let told = seen(service, ADMIN, study).await;
     let run = next(service, uid, application).await;
@@ -25,8 +25,7 @@ async fn standing(service: &TestService, uid: u32, study: i64, application: &str
     })
 }
 
-/// Makes a change of one study, and what must be before it. Returns its line once `before` has been
-/// told how the study stood.
+/// Makes a change of one study, after what has to precede it. Returns its line of the audit.
 async fn change(service: &TestService, uid: u32, study: i64, kind: &str) -> Value {
     let scope = json!({ "study": study });
     let answer = match kind {
@@ -44,7 +43,7 @@ async fn change(service: &TestService, uid: u32, study: i64, kind: &str) -> Valu
     answer["line"].clone()
 }
 
-/// What must be before a change.
+/// Makes what has to precede a change.
 async fn prepare(service: &TestService, uid: u32, study: i64, kind: &str) {
     let scope = json!({ "study": study });
     match kind {
@@ -61,7 +60,8 @@ async fn prepare(service: &TestService, uid: u32, study: i64, kind: &str) {
     }
 }
 
-/// Who undoes each change of alice's studies has them as they were, and that once.
+/// Checks that this user can undo each change of alice's studies once, and that the studies are
+/// then as before.
 async fn undoes_each(service: &TestService, who: u32) {
     for (place, kind) in CHANGES.iter().enumerate() {
         let application = format!("app{place}");

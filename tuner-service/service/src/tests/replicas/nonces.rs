@@ -163,8 +163,8 @@ async fn what_was_refused_is_not_done_later_by_another() {
     assert_ne!(service.study("ocean").await["pin"], Value::Null);
 }
 
-/// What has the same answer however often it is asked is not kept: lists, explanations, previews,
-/// starts.
+/// Requests that have the same answer however often they are sent are not stored: lists,
+/// explanations, previews, starts.
 #[tokio::test]
 async fn what_only_reads_or_starts_may_be_asked_of_each_replica() {
     let service = TestService::new().await;

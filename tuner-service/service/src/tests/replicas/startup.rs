@@ -58,7 +58,7 @@ async fn a_service_does_not_start_without_a_cluster_that_has_studies() {
          [[slurm]], with `sources = []` if it is no more; or if it has another name now, \
          `io-autotuned --map-cluster beta=NAME`, as the service's account, and start again"
     );
-    // Where it is told to by mistake, the other cluster has one of the same studies.
+    // If the studies are mapped by mistake, the other cluster has one of the same studies.
     let told = ends(&service, &clusters, &["--map-cluster=beta=alpha"]).await;
     assert_eq!(
         told,

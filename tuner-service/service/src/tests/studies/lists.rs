@@ -153,7 +153,8 @@ async fn a_page_has_250_studies_and_the_next_one_begins_behind_its_last() {
     assert_eq!(of("?after=999999").await.len(), 0);
 }
 
-/// What a study is told with alone, and not in a list: a look at its runs and at others'.
+/// The fields that a study has when it is asked for alone, and not in a list, because they need its
+/// runs and those of others.
 const ALONE: [&str; 1] = ["sharing"];
 
 #[tokio::test]

@@ -35,7 +35,7 @@ async fn target(service: &TestService, uid: u32, application: &str) -> i64 {
     run["study_id"].as_i64().unwrap()
 }
 
-/// What [`learnt`] has pinned.
+/// The values that [`learnt`] has pinned.
 fn pinned() -> Value {
     json!({ "cb_nodes": 4, "romio_cb_read": "disable" })
 }

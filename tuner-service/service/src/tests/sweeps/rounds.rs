@@ -4,7 +4,7 @@ use io_autotune_protocol::{Outcome, OutcomesRequest, Step};
 
 use super::*;
 
-/// What the log says of what is set apart.
+/// The message of the log when work is set apart.
 const APART: &str = "set apart: it is tried again later, and the rest goes on";
 
 /// Has a job run and Slurm say that it completed, without a round.
@@ -331,7 +331,7 @@ async fn removal_that_fails_holds_up_no_verdict() {
     );
 }
 
-/// What a service's sweeps have set apart, as `doctor` tells it.
+/// The check of `doctor` about the work that a service's sweeps have set apart.
 async fn apart(service: &TestService) -> Value {
     let told = service.user(ADMIN).get("/v1/doctor").await.ok();
     let checks = told["checks"].as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! Users of one application who hear each other's runs, by a rule of the site.
+//! Tests of users of one application who share their runs, by a rule of the site.
 
 use super::*;
 
@@ -58,7 +58,7 @@ async fn run_of_each(
     runs
 }
 
-/// Whom a user's study hears, as the user is told.
+/// The studies with which a user's study shares, as the user sees them.
 async fn told(service: &TestService, uid: u32, application: &str) -> Value {
     let path = format!("/v1/studies?app={application}");
     let studies = service.user(uid).get(&path).await.ok();
@@ -66,7 +66,7 @@ async fn told(service: &TestService, uid: u32, application: &str) -> Value {
     studies[0]["sharing"].clone()
 }
 
-/// Two runs of the default of each user, and the sweep that lets them hear each other.
+/// Two runs of the default of each user, and the sweep by which they share.
 async fn measured(service: &TestService, application: &str, users: &[(String, u32)]) {
     for _ in 0..2 {
         for run in run_of_each(service, application, users).await {

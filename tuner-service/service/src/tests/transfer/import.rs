@@ -95,7 +95,7 @@ async fn a_study_goes_on_elsewhere_with_all_that_it_knows() {
     is_alike(&here, &there, [&of_here.await, &of_there.await], &[]).await;
     for job in jobs {
         let path = format!("/v1/runs/{job}");
-        // Who ordered it is told by the audit and the orders of where it ran.
+        // The givers of the orders are in the audit and the orders of the first site.
         is_alike(&here, &there, [&path, &path], &["decided_by", "order"]).await;
         let replays = there.user(ALICE).get(&format!("{path}/replay")).await.ok();
         assert_eq!(replays[0]["same"], true, "{replays}");
@@ -596,7 +596,7 @@ async fn a_study_of_one_run_counts_it_in_the_cluster_that_it_becomes() {
 #[tokio::test]
 async fn all_studies_of_a_site_are_imported_whole() {
     let (here, there) = (TestService::new().await, TestService::new().await);
-    // Both have one of this name; of one no start has told the user's name.
+    // Both have one of this name; no start has brought the login name of one of them.
     for (uid, name) in [(ALICE, Some("alice".to_owned())), (BOB, None)] {
         let mut job = here.job(uid, "app=ocean");
         job.job.user = name;

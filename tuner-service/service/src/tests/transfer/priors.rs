@@ -1,4 +1,4 @@
-//! Studies that begin from what others of their accelerator have learnt.
+//! Tests of priors: studies that use what others of their accelerator have learnt.
 
 use io_autotune_engine::{Parametrization, Value as Setting};
 
@@ -31,7 +31,7 @@ fn loses(given: &Parametrization) -> f64 {
     if reads_disabled(given) { 2.0 } else { 1.0 }
 }
 
-/// Runs a job; returns it and its run as an admin is told.
+/// Runs a job; returns it and its run as an admin sees it.
 async fn run_one(
     service: &TestService,
     uid: u32,
@@ -95,7 +95,7 @@ fn reason(run: &Value) -> &str {
     run["reason"].as_str().unwrap()
 }
 
-/// Those that were made because other studies promised something.
+/// The number of runs that were made because other studies had expected a gain.
 fn on_others_word(runs: &[(TestJob, Value)]) -> usize {
     runs.iter()
         .filter(|(_, run)| run["role"] == "design" && reason(run).contains(" expect it "))

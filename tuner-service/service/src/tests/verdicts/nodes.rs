@@ -1,4 +1,4 @@
-//! What several nodes say of one job, together and against each other.
+//! Tests of the reports of several nodes about one job, together and against each other.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use io_autotune_protocol::{Applied, EpilogOutcome, Step};
 
 use super::*;
 
-/// What one node of a job of several reports: the batch step on the first, and its part of step 0.
+/// The report of one node of a job of several: the batch step on the first, and its part of step 0.
 fn part(job: &TestJob, started: &StartAnswer, elapsed: f64) -> FinishRequest {
     let mut report = job.reports(Some(started), elapsed);
     let step = Step {

@@ -1,8 +1,9 @@
-//! Who is asked how jobs ended, whom the service believes, and what the collector delivers.
+//! Tests of the sources of outcomes: which is asked, which is believed, and what the collector
+//! delivers.
 
 use super::*;
 
-/// As sacct lists a launch of so many seconds.
+/// A launch of this number of seconds as sacct lists it.
 fn accounted(job: &TestJob, state: &str, seconds: i64, node_list: &str) -> String {
     let at = |second| {
         let at = job.started_at + SignedDuration::from_secs(second);
@@ -179,7 +180,7 @@ async fn the_better_source_holds() {
         "not_counted",
         "Slurm says NODE_FAIL",
     );
-    // And squeue is not asked what the script has told.
+    // Nor is squeue asked about a job whose outcome the script has delivered.
     let job = service.job(ALICE, "app=ocean");
     reported(&service, &job, |_| {}).await;
     say(&service, vec![outcome(&job, "NODE_FAIL")]).await;
