@@ -33,7 +33,7 @@ def many(served: Service) -> str:
 def test_pages_are_put_together_each_row_once_and_in_order(served: Service, many: str) -> None:
     """Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a
     long list.
-    Outcome: A page has 100 runs, or 250 studies; the command puts pages together.
+    Outcome: A page has 100 runs, or 500 studies; the command puts pages together.
     """
     history = ("history", "--user", "uucp", "--limit")
     ids = [run["run_id"] for run in served.ask(ROOT, *history, "10000")]

@@ -21,7 +21,7 @@ use crate::setting::SettingKind;
 pub const RUNS_PAGE: u32 = 100;
 
 /// The most studies of a page.
-pub const STUDIES_PAGE: u32 = 250;
+pub const STUDIES_PAGE: u32 = 500;
 
 /// The most orders of a page.
 pub const ORDERS_PAGE: u32 = 100;

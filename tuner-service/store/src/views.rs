@@ -251,8 +251,9 @@ impl Store {
                       s.account as "account?",
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
-                      (select n.owner_name from applications n where n.owner_uid = p.uid
-                       and n.owner_name is not null order by n.id desc limit 1) as "pin_user?",
+                      case when p.uid is not null then
+                          (select n.owner_name from applications n where n.owner_uid = p.uid
+                           and n.owner_name is not null order by n.id desc limit 1) end as "pin_user?",
                       (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
                       (extract(epoch from p.until) * 1000000)::bigint as pinned_until,
                       n.lately as "lately!", n.counted as "counted!", n.censored as "censored!", n.not_counted as "not_counted!",

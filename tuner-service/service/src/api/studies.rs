@@ -42,7 +42,7 @@ pub(super) struct StudyQuery {
     cluster: Option<String>,
     /// The page after this study, the last one of the page before.
     after: Option<i64>,
-    /// The number of studies (250 unless given, and at the most).
+    /// The number of studies (500 unless given, and at the most).
     limit: Option<u32>,
 }
 

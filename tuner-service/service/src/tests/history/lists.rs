@@ -19,7 +19,7 @@ async fn listed(service: &TestService, uid: u32, query: &str) -> Vec<u64> {
 
 /// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
 /// list.
-/// Outcome: A page has 100 runs, or 250 studies; the command puts pages together.
+/// Outcome: A page has 100 runs, or 500 studies; the command puts pages together.
 #[tokio::test]
 async fn lists_come_in_pages() {
     let service = TestService::new().await;

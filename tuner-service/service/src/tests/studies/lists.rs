@@ -118,35 +118,45 @@ async fn a_list_is_of_what_was_asked_for() {
 
 /// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
 /// list.
-/// Outcome: A page has 100 runs, or 250 studies; the command puts pages together.
+/// Outcome: A page has 100 runs, or 500 studies; the command puts pages together.
 #[tokio::test]
-async fn a_page_has_250_studies_and_the_next_one_begins_behind_its_last() {
+async fn a_page_has_500_studies_and_the_next_one_begins_behind_its_last() {
     let service = TestService::new().await;
-    for number in (0..251).rev() {
-        let request = format!("app=paged-{number:03}");
-        service.job(ALICE, &request).start(&service).await;
-    }
+    service.job(ALICE, "app=paged-000").start(&service).await;
+    let copies = "with named as (
+            insert into applications (owner_uid, name)
+            select owner_uid, 'paged-' || lpad(n::text, 3, '0')
+            from applications, generate_series(500, 1, -1) n
+            returning id
+        ), begun as (
+            insert into studies (application_id, accelerator, context, context_key, cluster)
+            select named.id, accelerator, context, context_key, cluster from named, studies
+            returning id
+        )
+        insert into epochs (study_id, ordinal, takes, space, seed, opened_why)
+        select begun.id, ordinal, takes, space, seed, opened_why from begun, epochs";
+    service.database.execute(copies).await;
     let of = async |query: &str| {
         let path = format!("/v1/studies{query}");
         let page: Vec<Value> = service.user(ADMIN).get(&path).await.read();
         page
     };
     for (query, most) in [
-        ("", 250),
-        ("?limit=10000", 250),
-        ("?limit=249", 249),
+        ("", 500),
+        ("?limit=10000", 500),
+        ("?limit=499", 499),
         ("?limit=1", 1),
         ("?limit=0", 0),
     ] {
         assert_eq!(of(query).await.len(), most, "{query}");
     }
     let first = of("").await;
-    let after = format!("?after={}", first[249]["study_id"]);
+    let after = format!("?after={}", first[499]["study_id"]);
     let second = of(&after).await;
     assert_eq!(second.len(), 1);
     let all = first.iter().chain(&second);
     let all: Vec<&str> = all.map(|study| text(&study["application"])).collect();
-    let expected: Vec<String> = (0..251)
+    let expected: Vec<String> = (0..501)
         .map(|number| format!("paged-{number:03}"))
         .collect();
     assert_eq!(all, expected);
