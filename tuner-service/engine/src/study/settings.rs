@@ -5,7 +5,12 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use io_autotune_model::words;
 
-use io_autotune_baselines::published_methods;
+use io_autotune_baselines::alabed2021::Alabed2021Multitask;
+use io_autotune_baselines::cao2018::{
+    Cao2018Annealing, Cao2018Bayesian, Cao2018Dqn, Cao2018Genetic,
+};
+use io_autotune_baselines::robert2019::{Robert2019Annealing, Robert2019Surrogate};
+use io_autotune_baselines::robert2020::Robert2020;
 use io_autotune_search::Method;
 use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, positive, whole};
 use io_autotune_search::random::Random;
@@ -16,12 +21,10 @@ use crate::settled::drift::settings::DriftSettings;
 use crate::study::proof::settings::ProofSettings;
 use crate::study::stopping::settings::Stop;
 
-// The names and tables of the published methods come from their crate. serde's `flatten` would do
-// without a macro, but accepts unknown fields.
-macro_rules! settings {
-    ($($(#[$doc:meta])* $name:ident, $table:ident: $type:ty, $word:literal;)*) => {
-
-/// The settings of an epoch. A missing field has its default; an unknown one is refused.
+/// How an epoch is run. A missing field has its default; an unknown one is refused.
+///
+/// Every method has a field of its own, although one decides: serde's `flatten` of a table of methods
+/// would accept unknown fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -64,12 +67,30 @@ pub struct Settings {
     pub drift: DriftSettings,
     /// The stopping criteria in addition to the budget.
     pub stop: Stop,
-    $(
-        #[doc = concat!("The settings of the method `", $word, "`.")]
-        #[serde(rename = $word)]
-        pub $table: $type,
-    )*
-    /// The studies from which a new study takes a prior.
+    /// The settings of the method `robert2020`.
+    pub robert2020: Robert2020,
+    /// The settings of the method `robert2019-surrogate`.
+    #[serde(rename = "robert2019-surrogate")]
+    pub robert2019_surrogate: Robert2019Surrogate,
+    /// The settings of the method `robert2019-annealing`.
+    #[serde(rename = "robert2019-annealing")]
+    pub robert2019_annealing: Robert2019Annealing,
+    /// The settings of the method `cao2018-annealing`.
+    #[serde(rename = "cao2018-annealing")]
+    pub cao2018_annealing: Cao2018Annealing,
+    /// The settings of the method `cao2018-genetic`.
+    #[serde(rename = "cao2018-genetic")]
+    pub cao2018_genetic: Cao2018Genetic,
+    /// The settings of the method `cao2018-bayesian`.
+    #[serde(rename = "cao2018-bayesian")]
+    pub cao2018_bayesian: Cao2018Bayesian,
+    /// The settings of the method `cao2018-dqn`.
+    #[serde(rename = "cao2018-dqn")]
+    pub cao2018_dqn: Cao2018Dqn,
+    /// The settings of the method `alabed2021-multitask`.
+    #[serde(rename = "alabed2021-multitask")]
+    pub alabed2021_multitask: Alabed2021Multitask,
+    /// From whose runs a study begins.
     pub prior: PriorFrom,
     /// The conditions under which the search pauses for a proof.
     pub proof: ProofSettings,
@@ -109,7 +130,14 @@ impl Default for Settings {
             regret: RegretSettings::default(),
             drift: DriftSettings::default(),
             stop: Stop::default(),
-            $($table: <$type>::default(),)*
+            robert2020: Robert2020::default(),
+            robert2019_surrogate: Robert2019Surrogate::default(),
+            robert2019_annealing: Robert2019Annealing::default(),
+            cao2018_annealing: Cao2018Annealing::default(),
+            cao2018_genetic: Cao2018Genetic::default(),
+            cao2018_bayesian: Cao2018Bayesian::default(),
+            cao2018_dqn: Cao2018Dqn::default(),
+            alabed2021_multitask: Alabed2021Multitask::default(),
             prior: PriorFrom::default(),
             proof: ProofSettings::default(),
             baseline_lost_runs: 3,
@@ -123,16 +151,45 @@ pub enum MethodName {
     /// The main method: a genetic algorithm whose candidate children are ranked by a surrogate.
     #[serde(rename = "surrogate-genetic", alias = "default")]
     SurrogateGenetic,
-    $($(#[$doc])* #[serde(rename = $word)] $name,)*
-    /// Points drawn at random without repetition, to compare other methods with. It has no
-    /// settings.
+    /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with the noise reductions of table V.
+    #[serde(rename = "robert2020")]
+    Robert2020,
+    /// Robert, Zertal and Goret 2019: a surrogate model with an acquisition function.
+    #[serde(rename = "robert2019-surrogate")]
+    Robert2019Surrogate,
+    /// Robert, Zertal and Goret 2019: simulated annealing.
+    #[serde(rename = "robert2019-annealing")]
+    Robert2019Annealing,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: simulated annealing.
+    #[serde(rename = "cao2018-annealing")]
+    Cao2018Annealing,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: a genetic algorithm in generations.
+    #[serde(rename = "cao2018-genetic")]
+    Cao2018Genetic,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: Bayesian optimisation.
+    #[serde(rename = "cao2018-bayesian")]
+    Cao2018Bayesian,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: a deep Q-network.
+    #[serde(rename = "cao2018-dqn")]
+    Cao2018Dqn,
+    /// Alabed and Yoneki 2021: a multi-task Gaussian process of elapsed and measures.
+    #[serde(rename = "alabed2021-multitask")]
+    Alabed2021Multitask,
+    /// Points drawn at random, none twice: the comparison for all methods. It has no settings.
     #[serde(rename = "random")]
     Random,
 }
 
 words!(MethodName, "method",
     SurrogateGenetic => "surrogate-genetic" | "default",
-    $($name => $word,)*
+    Robert2020 => "robert2020",
+    Robert2019Surrogate => "robert2019-surrogate",
+    Robert2019Annealing => "robert2019-annealing",
+    Cao2018Annealing => "cao2018-annealing",
+    Cao2018Genetic => "cao2018-genetic",
+    Cao2018Bayesian => "cao2018-bayesian",
+    Cao2018Dqn => "cao2018-dqn",
+    Alabed2021Multitask => "alabed2021-multitask",
     Random => "random");
 
 impl Settings {
@@ -140,23 +197,18 @@ impl Settings {
     pub(crate) fn method(&self) -> &dyn Method {
         match self.method {
             MethodName::SurrogateGenetic => &self.surrogate_genetic,
-            $(MethodName::$name => &self.$table,)*
+            MethodName::Robert2020 => &self.robert2020,
+            MethodName::Robert2019Surrogate => &self.robert2019_surrogate,
+            MethodName::Robert2019Annealing => &self.robert2019_annealing,
+            MethodName::Cao2018Annealing => &self.cao2018_annealing,
+            MethodName::Cao2018Genetic => &self.cao2018_genetic,
+            MethodName::Cao2018Bayesian => &self.cao2018_bayesian,
+            MethodName::Cao2018Dqn => &self.cao2018_dqn,
+            MethodName::Alabed2021Multitask => &self.alabed2021_multitask,
             MethodName::Random => &Random,
         }
     }
 
-    fn validate_published(&self) -> Result<(), SettingsError> {
-        $(self.$table.validate()?;)*
-        Ok(())
-    }
-}
-
-};
-}
-
-published_methods!(settings);
-
-impl Settings {
     /// The settings of an epoch that inherits ranks: a smaller budget.
     #[must_use]
     pub fn inheriting(&self) -> Self {
@@ -208,7 +260,14 @@ impl Settings {
         self.drift.validate()?;
         self.stop.validate()?;
         self.proof.validate()?;
-        self.validate_published()
+        self.robert2020.validate()?;
+        self.robert2019_surrogate.validate()?;
+        self.robert2019_annealing.validate()?;
+        self.cao2018_annealing.validate()?;
+        self.cao2018_genetic.validate()?;
+        self.cao2018_bayesian.validate()?;
+        self.cao2018_dqn.validate()?;
+        self.alabed2021_multitask.validate()
     }
 }
 

@@ -12,7 +12,6 @@ use crate::testing::{design, is_complete, normal, some_of, storage, with_context
 use io_autotune_baselines::{
     alabed2021::Clusters,
     cao2018::Cao2018Cooling,
-    published_methods,
     robert2019::{Restart, Robert2019Cooling},
     robert2020::{Crossover, Noise, Regression, Resampling, Selection},
 };
@@ -22,28 +21,34 @@ use io_autotune_model::space::{Point, Space};
 use io_autotune_search::history::{History, Moments, Pending, Phase, Role, Tested};
 use io_autotune_search::{Method, Proposal};
 
-/// A test for each published method.
-macro_rules! published_methods_conform {
-    ($($(#[$doc:meta])* $name:ident, $table:ident: $type:ty, $word:literal;)*) => {
+/// A test for each method.
+macro_rules! each_conforms {
+    ($($test:ident: $name:ident,)+) => {
         $(
             #[test]
-            fn $table() {
+            fn $test() {
                 conforms_in_every_way(MethodName::$name);
             }
-        )*
+        )+
+
+        #[test]
+        fn no_method_is_left_out() {
+            assert_eq!(MethodName::ALL, [$(MethodName::$name),+]);
+        }
     };
 }
 
-published_methods!(published_methods_conform);
-
-#[test]
-fn surrogate_genetic() {
-    conforms_in_every_way(MethodName::SurrogateGenetic);
-}
-
-#[test]
-fn random() {
-    conforms_in_every_way(MethodName::Random);
+each_conforms! {
+    surrogate_genetic: SurrogateGenetic,
+    robert2020: Robert2020,
+    robert2019_surrogate: Robert2019Surrogate,
+    robert2019_annealing: Robert2019Annealing,
+    cao2018_annealing: Cao2018Annealing,
+    cao2018_genetic: Cao2018Genetic,
+    cao2018_bayesian: Cao2018Bayesian,
+    cao2018_dqn: Cao2018Dqn,
+    alabed2021_multitask: Alabed2021Multitask,
+    random: Random,
 }
 
 /// Runs the tests of a method with its default settings, and with every setting that makes it take
