@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use io_autotune_engine::{
     Epoch, History, MethodName, Moments, Parametrization, Pending, Phase, RegretSettings, Role,
-    SampleError, Settings, Tally, Tested, Value, elapsed_of,
+    SampleError, Settings, Space, Tally, Tested, Value, elapsed_of,
 };
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -49,6 +49,8 @@ pub struct Session {
     history: History,
     /// As what the numbers are in the history.
     scale: Scale,
+    /// Whether runs have ended since the history was made.
+    is_stale: bool,
     /// The runs that were asked for; an id is a place, from 1.
     runs: Vec<Run>,
     /// The places of those that have ended, in the order of their ends.
@@ -214,6 +216,7 @@ impl Session {
         Session {
             settings: settings_for(plan.runs - compare, plan.method),
             scale: Scale::of(plan.goal, &[]),
+            is_stale: false,
             plan: Plan { compare, ..plan },
             file,
             history: History::default(),
@@ -222,6 +225,11 @@ impl Session {
             again: VecDeque::new(),
             records: Vec::new(),
         }
+    }
+
+    /// Its space.
+    pub fn space(&self) -> &Space {
+        &self.file.space
     }
 
     /// Its plan.
@@ -252,13 +260,18 @@ impl Session {
         }
         self.again = self.open().map(|(place, _)| place).collect();
         self.records.clear();
+        self.refresh();
         Ok(())
     }
 
     /// The answer to one line: a JSON object, with `error` alone if the line was refused.
     pub fn answer(&mut self, line: &str) -> Json {
         let ok = json!({"ok": true});
-        let answer = match Line::parse(line) {
+        let line = Line::parse(line);
+        if !matches!(line, Ok(Line::Tell { .. } | Line::Add { .. })) {
+            self.refresh();
+        }
+        let answer = match line {
             Ok(Line::Ask) => self.ask().map(|next| match next {
                 Next::Run {
                     id,
@@ -305,6 +318,7 @@ impl Session {
 
     /// What to run next. Errs when all runs were asked for.
     pub fn ask(&mut self) -> Result<Next, SessionError> {
+        self.refresh();
         if let Some(place) = self.again.pop_front() {
             let asked = &self.runs[place].asked;
             return Ok(Next::Run {
@@ -361,7 +375,10 @@ impl Session {
 
     /// Whether the search has had its runs, and what it has chosen is compared.
     fn compares(&self) -> bool {
-        self.plan.compare > 0 && self.runs.len() >= (self.plan.runs - self.plan.compare) as usize
+        let search = (self.plan.runs - self.plan.compare) as usize;
+        // Once it has begun it goes on, also where a study is given more runs later.
+        self.plan.compare > 0
+            && (self.runs.len() >= search || self.runs.iter().any(|run| !run.is_of_the_search()))
     }
 
     fn push(&mut self, asked: Asked) {
@@ -380,7 +397,9 @@ impl Session {
             id,
             outcome,
             measures: BTreeMap::new(),
-        })
+        })?;
+        self.refresh();
+        Ok(())
     }
 
     fn tell_of(&mut self, told: Told) -> Result<(), SessionError> {
@@ -419,19 +438,30 @@ impl Session {
     /// The run at this place has ended. Errs, without a change of the history, on a number that does
     /// not enter it.
     fn learn(&mut self, place: usize) -> Result<(), SampleError> {
+        match self.plan.goal {
+            Goal::Seconds => enter(&mut self.history, &self.runs[place], self.scale),
+            Goal::Minimize | Goal::Maximize => {
+                self.is_stale = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Brings the history to the scale of the values so far.
+    fn refresh(&mut self) {
+        if !std::mem::take(&mut self.is_stale) {
+            return;
+        }
         // The comparison is by one scale: what its runs show may not move it.
         let values = self.runs.iter().filter(|run| run.is_of_the_search());
         let values: Vec<f64> = values.filter_map(Run::value).collect();
-        let scale = Scale::of(self.plan.goal, &values);
-        if scale == self.scale {
-            return enter(&mut self.history, &self.runs[place], scale);
-        }
-        let mut history = History::default();
+        self.scale = Scale::of(self.plan.goal, &values);
+        self.history = History::default();
         for place in &self.ended {
-            enter(&mut history, &self.runs[*place], scale)?;
+            // On this scale each number enters: it is positive, and not too large.
+            let entered = enter(&mut self.history, &self.runs[*place], self.scale);
+            debug_assert!(entered.is_ok(), "{entered:?}");
         }
-        (self.history, self.scale) = (history, scale);
-        Ok(())
     }
 
     fn add(
@@ -473,7 +503,11 @@ impl Session {
             control_chance: None,
         });
         if let Some(outcome) = outcome
-            && let Err(error) = self.tell(id, outcome)
+            && let Err(error) = self.tell_of(Told {
+                id,
+                outcome,
+                measures: BTreeMap::new(),
+            })
         {
             self.runs.pop();
             self.records.pop();
