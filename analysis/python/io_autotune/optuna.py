@@ -20,7 +20,7 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from io_autotune.process import PROGRAM, Process
+from io_autotune.process import Process
 from io_autotune.space import Categorical, Float, Int, Ordered, Parameter, Space, nearest
 
 # What the engine's spaces have at most.
@@ -37,13 +37,12 @@ class Sampler(BaseSampler):
     Args:
         seed: Of the search, and of what is drawn at random.
         levels: The search is over levels: a float's range, and a long one of integers, has so many.
-        program: The program `io-autotune`, if it is not in PATH.
     """
 
-    def __init__(self, *, seed: int | None = None, levels: int = 51, program: str = PROGRAM) -> None:
+    def __init__(self, *, seed: int | None = None, levels: int = 51) -> None:
         """Make a sampler."""
         self._independent = RandomSampler(seed=seed)
-        self._seed, self._levels, self._program = 1 if seed is None else seed, levels, program
+        self._seed, self._levels = 1 if seed is None else seed, levels
         self._shared = IntersectionSearchSpace()
         # What was given to trials whose values the storage does not have yet.
         self._given: dict[int, dict[str, Any]] = {}
@@ -54,7 +53,9 @@ class Sampler(BaseSampler):
         self._independent.reseed_rng()
 
     def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial  # noqa: ARG002
+        self,
+        study: Study,
+        trial: FrozenTrial,  # noqa: ARG002
     ) -> dict[str, BaseDistribution]:
         """Return what all trials have, but for single values."""
         shared = self._shared.calculate(study)
@@ -68,7 +69,11 @@ class Sampler(BaseSampler):
         return dict(list(several.items())[:MOST_PARAMETERS])
 
     def sample_independent(
-        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
     ) -> Any:  # noqa: ANN401 - as in Optuna
         """Draw at random what not all trials have."""
         self._raise_error_if_multi_objective(study)
@@ -86,23 +91,30 @@ class Sampler(BaseSampler):
         space = Space({short: known[name] for short, name in names.items()})
         is_large = study.direction == StudyDirection.MAXIMIZE
         with self._lock:
-            trials = [one for one in study.get_trials(deepcopy=False) if one._trial_id != trial._trial_id]
+            trials = [
+                one for one in study.get_trials(deepcopy=False) if one._trial_id != trial._trial_id
+            ]
             runs = max(100, 2 * len(trials) + 2)
             goal = "maximize" if is_large else "minimize"
             options = [f"--runs={runs}", f"--seed={self._seed}", f"--goal={goal}"]
-            process = Process(space.toml(), options, command=self._program)
+            process = Process(space.toml(), options)
             try:
                 for one in trials:
                     params = self._given.get(one._trial_id, {}) | one.params
                     if one.state.is_finished():
                         self._given.pop(one._trial_id, None)
                     if _fits(params, search_space) and (told := _told(one)) is not None:
-                        values = {s: _level(search_space[n], known[n], params[n]) for s, n in names.items()}
+                        values = {
+                            s: _level(search_space[n], known[n], params[n])
+                            for s, n in names.items()
+                        }
                         process.ask({"add": {"parametrization": space.encode(values), **told}})
                 asked = space.decode(process.ask({"ask": True})["parametrization"])
             finally:
                 process.close()
-            given = {name: _value(search_space[name], asked[short]) for short, name in names.items()}
+            given = {
+                name: _value(search_space[name], asked[short]) for short, name in names.items()
+            }
             self._given[trial._trial_id] = given
         return given
 
@@ -126,8 +138,11 @@ def _told(trial: FrozenTrial) -> dict[str, object] | None:
 
 
 def _fits(params: dict[str, Any], space: dict[str, BaseDistribution]) -> bool:
-    contains = lambda name: space[name]._contains(space[name].to_internal_repr(params[name]))  # noqa: E731
-    return all(name in params and contains(name) for name in space)
+    """Return whether a trial has all of them, each in its range of today."""
+    return all(
+        name in params and one._contains(one.to_internal_repr(params[name]))
+        for name, one in space.items()
+    )
 
 
 def _parameter(distribution: BaseDistribution, levels: int) -> Parameter:
@@ -136,10 +151,14 @@ def _parameter(distribution: BaseDistribution, levels: int) -> Parameter:
             return Categorical(range(len(distribution.choices)))
         case IntDistribution(log=True):
             low, high = distribution.low, distribution.high
-            return Ordered(sorted({round(one) for one in Float(low, high, log=True, levels=levels).values}))
+            return Ordered(
+                sorted({round(one) for one in Float(low, high, log=True, levels=levels).values})
+            )
         case IntDistribution():
             return Int(distribution.low, distribution.high, distribution.step)
-        case FloatDistribution(step=float(step)) if (steps := _steps(distribution, step)) <= MOST_STEPS:
+        case FloatDistribution(step=float(step)) if (
+            steps := _steps(distribution, step)
+        ) <= MOST_STEPS:
             return Ordered([distribution.low + place * step for place in range(steps)])
         case FloatDistribution():
             return Float(distribution.low, distribution.high, log=distribution.log, levels=levels)

@@ -26,12 +26,14 @@ def history(study: Study, ax: Axes | None = None) -> Axes:
     """Draw each run's value by its state, and what is expected to be the best."""
     ax = _axes(ax, f"{study.name}: runs")
     for state, marker in (("complete", "o"), ("cut", "^")):
-        some = [run for run in study.runs if run.state == state]
+        some = {run.id: run.value or 0.0 for run in study.runs if run.state == state}
         if some:
-            ax.plot([run.id for run in some], [run.value for run in some], marker, label=state)
+            ax.plot(list(some), list(some.values()), marker, label=state)
     failed = [run.id for run in study.runs if run.state == "failed"]
     if failed:
-        ax.plot(failed, [0.02] * len(failed), "x", label="failed", transform=ax.get_xaxis_transform())
+        ax.plot(
+            failed, [0.02] * len(failed), "x", label="failed", transform=ax.get_xaxis_transform()
+        )
     best = study.best
     if best.value is not None:
         ax.axhline(best.value, linestyle="--", label="mean of the best")

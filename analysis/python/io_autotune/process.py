@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,7 +18,8 @@ from typing import Any
 
 from io_autotune.errors import EngineEnded, OtherVersion, ProgramNotFound, SpaceError, StorageError
 
-PROGRAM = "io-autotune"
+# Where it is not in PATH, this variable of the environment names it.
+VARIABLE = "IO_AUTOTUNE_PROGRAM"
 
 
 def own_version() -> str:
@@ -34,8 +36,8 @@ def program(command: str) -> str:
     path = shutil.which(command)
     if path is None:
         raise ProgramNotFound(
-            f"the program {command!r} is not in PATH: install io-autotune (its docs/install.md), "
-            "or name it, as in Study(..., program='/opt/io-autotune/bin/io-autotune')"
+            f"the program {command!r} is not in PATH: install io-autotune, or name it by the variable "
+            f"{VARIABLE} of the environment, as in {VARIABLE}=/opt/io-autotune/bin/io-autotune"
         )
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     found, own = said.split()[-1:], own_version()
@@ -50,7 +52,7 @@ def program(command: str) -> str:
 class Process:
     """A running `io-autotune optimize`. Threads take turns."""
 
-    def __init__(self, space: str, options: Sequence[str], *, command: str = PROGRAM) -> None:
+    def __init__(self, space: str, options: Sequence[str]) -> None:
         """Start it on a space, the text of a file."""
         self._lock = threading.Lock()
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
@@ -59,7 +61,13 @@ class Process:
             file.flush()
             self._places = file.name, _storage(options)
             self._process = subprocess.Popen(
-                [program(command), "optimize", "--space", file.name, *options],
+                [
+                    program(os.environ.get(VARIABLE, "io-autotune")),
+                    "optimize",
+                    "--space",
+                    file.name,
+                    *options,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

@@ -74,9 +74,9 @@ class _Integers(Parameter):
         return label
 
 
-def _few(values: Sequence[object]) -> str:
-    shown = ", ".join(map(repr, values[:12]))
-    return shown + (f", ... ({len(values)} in all)" if len(values) > 12 else "")
+def _few(values: Sequence[object], shown: int = 12) -> str:
+    some = ", ".join(map(repr, values[:shown]))
+    return some + (f", ... ({len(values)} in all)" if len(values) > shown else "")
 
 
 def _parameter(
@@ -126,7 +126,9 @@ def Float(  # noqa: N802
     ends = (math.log(low), math.log(high)) if log else (low, high)
     steps = [ends[0] + (ends[1] - ends[0]) * i / max(levels - 1, 1) for i in range(levels)]
     inner = [float(f"{math.exp(step) if log else step:.6g}") for step in steps]
-    values = sorted({min(max(value, low), high) for value in [float(low), *inner[1:-1], float(high)]})
+    values = sorted(
+        {min(max(value, low), high) for value in [float(low), *inner[1:-1], float(high)]}
+    )
     if default is not None:
         default = nearest(values, default, log=log)
     return _parameter(Parameter, "ordered", values, default, when)
@@ -160,7 +162,9 @@ class Space:
     """Parameters by name, and constraints between them."""
 
     def __init__(
-        self, parameters: Mapping[str, Parameter], constraints: Iterable[str | Mapping[str, Any]] = ()
+        self,
+        parameters: Mapping[str, Parameter],
+        constraints: Iterable[str | Mapping[str, Any]] = (),
     ) -> None:
         """A constraint is `"a <= b"` (or `<`, `>`, `>=`, `==`, `!=`), or `{"forbid": {...}}`."""
         self.parameters = dict(parameters)
@@ -180,7 +184,9 @@ class Space:
 
     def _labels(self, name: str, values: object) -> list[str | int | float]:
         if name not in self.parameters:
-            raise SpaceError(f"there is no parameter {name!r}: there are {', '.join(self.parameters)}")
+            raise SpaceError(
+                f"there is no parameter {name!r}: there are {', '.join(self.parameters)}"
+            )
         some = values if isinstance(values, (list, tuple, set)) else [values]
         return [self.parameters[name].encode(value) for value in some]
 
@@ -195,7 +201,10 @@ class Space:
                     raise SpaceError(f"{name}: when names one other parameter, as in {{'a': 'on'}}")
                 other, values = next(iter(parameter.when.items()))
                 fields["when"] = {"parameter": other, "is": self._labels(other, values)}
-            lines += ["[[parameters]]", *(f"{key} = {_toml(value)}" for key, value in fields.items())]
+            lines += [
+                "[[parameters]]",
+                *(f"{key} = {_toml(value)}" for key, value in fields.items()),
+            ]
         return "\n".join(lines) + "\n"
 
     def decode(self, labels: Mapping[str, object]) -> Params:

@@ -11,10 +11,10 @@
 
 from __future__ import annotations
 
-import concurrent.futures as futures
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +31,7 @@ from io_autotune.errors import (
     UnknownRun,
     ValueRefused,
 )
-from io_autotune.process import PROGRAM, Process
+from io_autotune.process import Process
 from io_autotune.space import Float, Int, Parameter, Params, Space
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Best:
-    """What is expected to be the best: its values, and the mean of its `n` runs with its interval."""
+    """What is expected to be the best, and the mean of its `n` runs with its interval."""
 
     params: Params
     value: float | None
@@ -86,16 +86,15 @@ class Study:
 
     Args:
         space: Parameters by name.
-        constraints: Such as `"threads <= cores"` or `{"forbid": {"cache": "on", "direct": True}}`.
-        storage: A file that keeps the runs, whole at any moment; the same study in it goes on. Without
-            one they are kept until the process ends.
+        constraints: Such as `"threads <= cores"`, `{"forbid": {"cache": "on", "direct": True}}`.
+        storage: A file that keeps the runs, whole at any moment; the same study in it goes on.
+            Without one they are kept until the process ends.
         name: The study's name in that file.
-        direction: `minimize` or `maximize` any number; `seconds` are minimised as times, whose noise
-            and effects are ratios.
+        direction: `minimize` or `maximize` any number; `seconds` are minimised as times, whose
+            noise and effects are ratios.
         runs: How many runs are planned, those in the storage among them.
-        compare: So many of them, the last, compare the best with the default: then there is a `gain`.
+        compare: So many of them, the last, compare the best with the default, for a `gain`.
         seed: Equal seeds and values have equal runs.
-        program: The program `io-autotune`, if it is not in PATH.
     """
 
     def __init__(
@@ -109,15 +108,15 @@ class Study:
         runs: int = 50,
         compare: int = 0,
         seed: int = 1,
-        program: str = PROGRAM,
     ) -> None:
         """Begin a study, or go on with the one of this name in the storage."""
         if direction not in ("minimize", "maximize", "seconds"):
             raise ValueError(f"direction {direction!r}: it is minimize, maximize or seconds")
         self.space = Space(space, constraints)
-        self.name, self.direction, self._program, self._seed = name, direction, program, seed
-        self._own = None if storage is not None else tempfile.TemporaryDirectory()
-        self.storage = Path(storage if self._own is None else Path(self._own.name) / "runs")
+        self.name, self.direction, self._seed = name, direction, seed
+        # Without a storage, one that ends with the study.
+        self._own = tempfile.TemporaryDirectory()
+        self.storage = Path(self._own.name) / "runs" if storage is None else Path(storage)
         self._plan = (runs, compare)
         self._process = self._start()
 
@@ -126,7 +125,7 @@ class Study:
         options = {"--runs": runs, "--compare": compare, "--seed": self._seed, "--name": self.name}
         options |= {"--goal": self.direction, "--storage": self.storage.absolute()}
         words = [f"{option}={value}" for option, value in options.items()]
-        return Process(self.space.toml(), words, command=self._program)
+        return Process(self.space.toml(), words)
 
     def plan(self, runs: int, compare: int | None = None) -> None:
         """Change how many runs there are in all, and how many of them compare."""
@@ -150,7 +149,9 @@ class Study:
                 raise MustWait(str(why))
             case {"done": why}:
                 raise Finished(str(why))
-        raise Finished(f"{answer.get('error')}; or plan more, as in study.plan({2 * self._plan[0]})")
+        raise Finished(
+            f"{answer.get('error')}; or plan more, as in study.plan({2 * self._plan[0]})"
+        )
 
     def tell(
         self,
@@ -265,7 +266,9 @@ class Study:
             self.tell(run, value)
         except Cut as cut:
             self.tell(run, cut.bound, cut=True)
-        except (Failed, *catch):
+        except Failed:
+            self.tell(run, failed=True)
+        except catch:
             self.tell(run, failed=True)
         except futures.BrokenExecutor:
             raise  # The run is asked for again.
@@ -280,7 +283,13 @@ class Study:
         """All runs, in the order in which they were asked for."""
         listed = self._process.ask({"runs": True})["runs"]
         return [
-            Run(one["id"], self.space.decode(one["parametrization"]), one["role"], one["state"], one["value"])
+            Run(
+                one["id"],
+                self.space.decode(one["parametrization"]),
+                one["role"],
+                one["state"],
+                one["value"],
+            )
             for one in listed
         ]
 
@@ -310,7 +319,9 @@ class Study:
         """The default: the first run."""
         absent: Params = {}
         for name, one in self.space.parameters.items():
-            if all(absent.get(other) in _some(values) for other, values in (one.when or {}).items()):
+            if all(
+                absent.get(other) in _some(values) for other, values in (one.when or {}).items()
+            ):
                 absent[name] = one.default
         return absent
 
@@ -321,7 +332,7 @@ class Study:
         return found and Gain(**{field: found[field] for field in Gain.__dataclass_fields__})
 
     def importance(self) -> dict[str, float]:
-        """Return the share of the values' spread that each parameter explains, with its interactions.
+        """Return the share of the values' spread that each parameter explains in all.
 
         Empty while there are too few runs, or no parameter explains them.
         """

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import optuna
 import pytest
-from optuna.testing import pytest_samplers
-
 from io_autotune.optuna import Sampler
+from optuna.testing import pytest_samplers
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

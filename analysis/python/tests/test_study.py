@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import io_autotune as it
 import matplotlib.pyplot as plt
 import pytest
-
-import io_autotune as it
 from io_autotune import plots, process
 
 SPACE = {
@@ -167,10 +166,13 @@ def test_what_is_wrong_is_an_exception_that_says_what_to_do(study: it.Study) -> 
         (it.SpaceError, "above zero", lambda: it.Float(0, 1, log=True)),
         (it.SpaceError, "at least one value", lambda: it.Ordered([])),
         (it.SpaceError, "with spaces", lambda: it.Space({}, ["a<=b"])),
-        (it.SpaceError, "^parameter a exists under", lambda: it.Study({"a": it.Int(1, 2, when={"b": 1}), "b": it.Int(1, 2)})),
+        (
+            it.SpaceError,
+            "^parameter a exists under",
+            lambda: it.Study({"a": it.Int(1, 2, when={"b": 1}), "b": it.Int(1, 2)}),
+        ),
         (it.SpaceError, "letters", lambda: it.Study({"a b": it.Int(1, 2)})),
         (it.SpaceError, "given twice|twice", lambda: it.Study({"a": it.Categorical(["1", "1"])})),
-        (it.ProgramNotFound, "is not in PATH", lambda: it.Study(SPACE, program="io-autotune-none")),
         (ValueError, "minimize, maximize", lambda: it.Study(SPACE, direction="min")),  # type: ignore[arg-type]
     ]:
         with pytest.raises(error, match=words):
@@ -191,13 +193,22 @@ def test_the_comparison_waits_for_open_runs() -> None:
         assert len(study.runs) >= 3
 
 
-def test_another_version_of_the_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_program_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = tmp_path / "io-autotune-other"
     other.write_text("#!/bin/sh\necho io-autotune 0.1.7\n")
     other.chmod(0o755)
     monkeypatch.setattr(process, "own_version", lambda: "0.3.0")
-    with pytest.raises(it.OtherVersion, match="this package is of version 0.3.0"):
-        it.Study(SPACE, program=str(other))
+    monkeypatch.setenv("IO_AUTOTUNE_PROGRAM", str(other))
+    with pytest.raises(it.OtherVersion, match="this package is of version"):
+        it.Study(SPACE)
+
+
+def test_a_program_that_is_not_there_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IO_AUTOTUNE_PROGRAM", "/nonexistent/io-autotune")
+    with pytest.raises(it.ProgramNotFound, match="IO_AUTOTUNE_PROGRAM="):
+        it.Study(SPACE)
 
 
 def test_a_program_that_dies_is_an_exception(study: it.Study) -> None:

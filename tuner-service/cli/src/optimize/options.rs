@@ -23,7 +23,7 @@ pub(crate) struct Optimize {
     /// How many runs there are in all, those of the default among them.
     #[arg(long, visible_alias = "budget", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) runs: u32,
-    /// So many of them, the last, compare the choice with the default [default: 2 in 5 of a command's, else 0].
+    /// So many of them, the last, compare the choice with the default [default: 16 or 2 in 5 of a command's, at most half; else 0].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub(super) compare: Option<u32>,
     /// The same seed and the same lines give the same answers.
@@ -99,9 +99,11 @@ impl Optimize {
     }
 }
 
-/// How many of a command's runs compare. Fewer show only what is plain without them.
+/// How many of a command's runs compare: with fewer than fourteen no gain can be claimed, however
+/// large it is, and the search has half of the runs at least.
 pub(super) fn share_of_comparison(runs: u32) -> u32 {
-    runs * 2 / 5
+    const USUAL: u32 = 16;
+    USUAL.max(runs / 5 * 2).min(runs / 2)
 }
 
 /// When a run is ended.
@@ -171,6 +173,12 @@ mod tests {
             let error = wrong.parse::<Limit>().unwrap_err();
             assert!(error.contains("write a number"), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn a_comparison_has_enough_runs_and_at_most_half() {
+        let shares = [1, 2, 20, 30, 40, 100].map(share_of_comparison);
+        assert_eq!(shares, [0, 1, 10, 15, 16, 40]);
     }
 
     #[test]

@@ -80,7 +80,8 @@ fn fuzz_lines() {
 #[test]
 fn the_page_is_right() {
     let page = include_str!("../../../../docs/optimize.md");
-    let (_, toml) = page.split_once("```toml\n").unwrap();
+    let (_, reference) = page.split_once("\n## The space\n").unwrap();
+    let (_, toml) = reference.split_once("```toml\n").unwrap();
     let toml = toml.split_once("```").unwrap().0;
     let json = &page[page.find("      {\"parameters\": [").unwrap()..];
     let json = json.split_once("\n\n").unwrap().0;
