@@ -36,10 +36,11 @@ def program(command: str) -> str:
     path = shutil.which(command)
     if path is None:
         raise ProgramNotFound(
-            f"the program {command!r} is not in PATH: install io-autotune, or name it by the variable "
-            f"{VARIABLE} of the environment, as in {VARIABLE}=/opt/io-autotune/bin/io-autotune"
+            f"the program {command!r} is not in PATH: install io-autotune, or name it in the "
+            f"environment, as in {VARIABLE}=/opt/io-autotune/bin/io-autotune"
         )
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    asked = [path, "--version"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     found, own = said.split()[-1:], own_version()
     if own and [".".join(one.split(".")[:2]) for one in found] != [".".join(own.split(".")[:2])]:
         raise OtherVersion(

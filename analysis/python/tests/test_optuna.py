@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import optuna
 import pytest
@@ -53,7 +54,7 @@ def objective(trial: optuna.Trial) -> float:
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_it_finds_what_is_good(direction: str) -> None:
+def test_it_finds_what_is_good(direction: Literal["minimize", "maximize"]) -> None:
     sign = 1 if direction == "minimize" else -1
     study = optuna.create_study(direction=direction, sampler=Sampler(seed=1))
     study.optimize(lambda trial: sign * objective(trial), n_trials=40)
