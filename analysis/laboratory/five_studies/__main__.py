@@ -146,7 +146,7 @@ def main() -> None:
         program = subprocess.run(
             ["io-autotune", "--version"], capture_output=True, text=True, check=True
         )
-        prose = Template((Path(__file__).parent / "page.md").read_text(encoding="utf-8"))
+        prose = Template((Path(__file__).parent / "page.txt").read_text(encoding="utf-8"))
         page = prose.substitute(
             table=measured, runs=asked.runs, seeds=asked.seeds, optuna=optuna.__version__,
             program=program.stdout.strip(), python=platform.python_version(),

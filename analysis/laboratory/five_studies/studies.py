@@ -82,12 +82,12 @@ def zstd(data: Path) -> Callable[[Params], float]:
 
 
 def make_data(directory: Path) -> Path:
-    """Write 4 MB that compress as logs do."""
+    """Write 1 MB that compresses as logs do."""
     rng = random.Random(1)
     words = [f"{rng.getrandbits(40):x}" for _ in range(3000)]
     path = directory / "log"
     with path.open("w") as file:
-        while file.tell() < 4_000_000:
+        while file.tell() < 1_000_000:
             file.write(f"{rng.randrange(10**9)} {' '.join(rng.choices(words, k=9))}\n")
     return path
 

@@ -1,3 +1,5 @@
+pub(crate) mod optimize;
+
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -12,7 +14,6 @@ use jiff::civil::Date;
 
 use crate::format::Wanted;
 use crate::moment;
-use crate::optimize::Optimize;
 use crate::people::uid_of;
 use crate::words::{self, Job, Named, Target, Thing};
 
@@ -476,7 +477,7 @@ pub(crate) enum Command {
     },
     /// Tune a command outside Slurm, or anything by lines of JSON
     #[command(after_help = OPTIMIZE)]
-    Optimize(Box<Optimize>),
+    Optimize(Box<optimize::Optimize>),
     /// Try tuning methods on tables of measurements
     ///
     /// Every metric of the papers is printed.

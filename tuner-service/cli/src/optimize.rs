@@ -2,8 +2,8 @@
 //! service.
 
 mod driver;
+mod error;
 mod lines;
-mod options;
 mod process;
 mod progress;
 mod signals;
@@ -12,34 +12,24 @@ mod template;
 mod told;
 
 use std::io;
-use std::path::PathBuf;
 
-use io_autotune_simulation::dataset::{DatasetError, SpaceFile};
+use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::{Plan, Session};
 
-pub(crate) use self::options::Optimize;
-use self::options::{LONGEST_STUDY, share_of_comparison};
+pub(crate) use self::error::OptimizeError;
 use self::storage::{Begun, Storage};
 use self::template::Template;
+use crate::arguments::optimize::{LONGEST_STUDY, Optimize, share_of_comparison};
 use crate::say;
+use crate::service::CliError;
 
-/// Why nothing is tuned, or why it ended.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OptimizeError {
-    #[error(transparent)]
-    Space(#[from] Box<DatasetError>),
-    #[error("the exchange ended: {0}")]
-    Exchange(#[from] io::Error),
-    #[error("{}: {problem}", path.display())]
-    Storage { path: PathBuf, problem: String },
-    #[error("{0}")]
-    Command(String),
-    #[error("{0}")]
-    Options(String),
-    #[error("the answer cannot be printed: {0}")]
-    Print(#[from] serde_json::Error),
-    #[error("interrupted: {kept}; the same command goes on")]
-    Interrupted { kept: String },
+impl From<OptimizeError> for CliError {
+    fn from(error: OptimizeError) -> Self {
+        match error {
+            OptimizeError::Options(problem) => Self::Usage(problem),
+            other => Self::Optimize(other.to_string()),
+        }
+    }
 }
 
 /// Does what the command line asks for; the text for standard output.
@@ -53,7 +43,7 @@ pub(crate) fn run(asked: &Optimize) -> Result<String, OptimizeError> {
     let template = is_command
         .then(|| Template::parse(&asked.command, &file.space))
         .transpose()?;
-    let goal = asked.goal()?;
+    let goal = asked.goal().map_err(OptimizeError::Options)?;
     let plan = Plan {
         runs: asked.runs.min(LONGEST_STUDY),
         compare: asked.compare.unwrap_or(if is_command {

@@ -18,7 +18,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::arguments::StudiesOf;
-use crate::optimize::OptimizeError;
 use crate::people::name_of;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
@@ -53,8 +52,8 @@ pub(crate) enum CliError {
         "the site's rules cannot be read by this command, which may be older than the service: {0}"
     )]
     SiteRules(#[from] RulesError),
-    #[error(transparent)]
-    Optimize(#[from] OptimizeError),
+    #[error("{0}")]
+    Optimize(String),
     #[error("the exchange ended: {0}")]
     Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]
@@ -135,7 +134,6 @@ impl CliError {
     /// The exit status, as the man page lists them.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Self::Optimize(OptimizeError::Options(_)) => 2,
             Self::Usage(_) | Self::NotSure(_) | Self::NoneYet { .. } | Self::Ambiguous(_) => 2,
             Self::Config(_) => 3,
             Self::Client(ClientError::Refused { status, .. }) if *status < 500 => 4,

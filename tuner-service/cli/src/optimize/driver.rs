@@ -8,13 +8,13 @@ use io_autotune_simulation::session::{Next, Outcome, Session};
 use nix::sys::signal::Signal;
 use serde_json::{Map, Value as Json};
 
-use super::OptimizeError;
-use super::options::{Limit, Optimize};
+use super::error::OptimizeError;
 use super::process::{Ended, Running, failure, last_words};
 use super::progress::Progress;
 use super::signals::Signals;
 use super::storage::Storage;
 use super::template::{Template, line_of};
+use crate::arguments::optimize::{Limit, Optimize};
 use crate::say;
 
 /// How long what was asked to end has before it is killed.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 use io_autotune_simulation::session::Session;
 use serde_json::json;
 
-use super::OptimizeError;
+use super::error::OptimizeError;
 use super::storage::Storage;
 
 /// The most bytes of a line.

@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use io_autotune_simulation::session::{Goal, Outcome, Plan, Session};
 use serde_json::{Map, Value as Json};
 
-use super::options::Optimize;
 use super::template::text_of;
+use crate::arguments::optimize::Optimize;
 use crate::render::units::seconds;
 use crate::say;
 

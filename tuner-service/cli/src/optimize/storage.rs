@@ -11,7 +11,7 @@ use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::{Asked, Goal, Record, Told};
 use serde::{Deserialize, Serialize};
 
-use super::OptimizeError;
+use super::error::OptimizeError;
 use super::template::line_of;
 
 /// The form of the lines.

@@ -6,7 +6,7 @@ use io_autotune_configuration::nearest;
 use io_autotune_engine::Space;
 use serde_json::{Map, Value as Json};
 
-use super::OptimizeError;
+use super::error::OptimizeError;
 
 /// The number of the place among the runs at once, where no parameter has this name.
 const SLOT: &str = "slot";

@@ -135,10 +135,7 @@ impl Told<'_> {
             gained.chosen.n, gained.default.n
         );
         let ends = gained.low.zip(gained.high).map(|ends| words.interval(ends));
-        let level = format!(
-            "{} % sure, however often one looks",
-            (1e4 * gained.level + 1e-6).floor() / 100.0
-        );
+        let level = format!("{} % sure", (1e4 * gained.level + 1e-6).floor() / 100.0);
         match (gained.verdict, gained.estimate, &ends) {
             (Verdict::Better | Verdict::Worse, Some(estimate), Some(ends)) => {
                 let whose = match gained.verdict {
@@ -146,7 +143,7 @@ impl Told<'_> {
                     _ => "none; what was chosen has ",
                 };
                 let what = words.amount(estimate);
-                format!("{whose}{what} than the default ({ends}; {level}; {runs})")
+                format!("{whose}{what} than the default ({ends}, {level})")
             }
             _ if is_default => "none: nothing better than the default was found".to_owned(),
             (Verdict::NoEffect, _, Some(ends)) => {

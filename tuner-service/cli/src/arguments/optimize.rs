@@ -8,10 +8,8 @@ use io_autotune_engine::MethodName;
 use io_autotune_simulation::session::Goal;
 use regex::Regex;
 
-use super::OptimizeError;
-
 /// The most runs of a study.
-pub(super) const LONGEST_STUDY: u32 = 100_000;
+pub(crate) const LONGEST_STUDY: u32 = 100_000;
 /// Where a command's runs are kept, unless something else is said.
 const STORAGE: &str = "io-autotune.studies";
 
@@ -19,19 +17,19 @@ const STORAGE: &str = "io-autotune.studies";
 pub(crate) struct Optimize {
     /// The file with the parameters: in TOML as an accelerator's, or in JSON.
     #[arg(long, value_name = "FILE")]
-    pub(super) space: PathBuf,
+    pub(crate) space: PathBuf,
     /// How many runs there are in all, those of the default among them.
     #[arg(long, visible_alias = "budget", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(super) runs: u32,
+    pub(crate) runs: u32,
     /// So many of them, the last, compare the choice with the default [default: 16 or 2 in 5 of a command's, at most half; else 0].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    pub(super) compare: Option<u32>,
+    pub(crate) compare: Option<u32>,
     /// The same seed and the same lines give the same answers.
     #[arg(long, value_name = "S", default_value_t = 1)]
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// How parametrizations are chosen.
     #[arg(long, value_name = "NAME", default_value_t = MethodName::SurrogateGenetic)]
-    pub(super) method: MethodName,
+    pub(crate) method: MethodName,
     /// What is made small or large: seconds, or any number.
     #[arg(long, value_name = "seconds|minimize|maximize")]
     goal: Option<Goal>,
@@ -43,10 +41,10 @@ pub(crate) struct Optimize {
     storage: Option<PathBuf>,
     /// So many runs at once; {slot} in the command is 1 to N.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "command", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(super) jobs: u32,
+    pub(crate) jobs: u32,
     /// So many runs of the default before the others, which do not count.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "command", value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(super) warm_up: u32,
+    pub(crate) warm_up: u32,
     /// A run is ended after so many seconds, or 10x as long as the default; none for no limit.
     #[arg(
         long,
@@ -54,36 +52,36 @@ pub(crate) struct Optimize {
         default_value = "10x",
         requires = "command"
     )]
-    pub(super) limit: Limit,
+    pub(crate) limit: Limit,
     /// Take the number that this regular expression's group finds in the output, instead of time.
     #[arg(long, value_name = "REGEX", requires = "command", value_parser = measure)]
-    pub(super) measure: Option<Regex>,
+    pub(crate) measure: Option<Regex>,
     /// Print the result as JSON.
     #[arg(long, requires = "command")]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Say nothing of each run.
     #[arg(long, short, requires = "command")]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
     /// The command, not by a shell: {NAME} is a parameter's value, {{ and }} are braces.
     #[arg(last = true, value_name = "COMMAND")]
-    pub(super) command: Vec<String>,
+    pub(crate) command: Vec<String>,
 }
 
 impl Optimize {
     /// What is made small or large.
-    pub(super) fn goal(&self) -> Result<Goal, OptimizeError> {
+    pub(crate) fn goal(&self) -> Result<Goal, String> {
         match (self.goal, &self.measure, self.command.is_empty()) {
             (None, None, _) => Ok(Goal::Seconds),
             (None, Some(_), _) => Ok(Goal::Minimize),
-            (Some(Goal::Minimize | Goal::Maximize), None, false) => Err(OptimizeError::Options(
+            (Some(Goal::Minimize | Goal::Maximize), None, false) => Err(
                 "a command's time is made small: say which number of its output is meant, by --measure 'REGEX'".to_owned(),
-            )),
+            ),
             (Some(goal), _, _) => Ok(goal),
         }
     }
 
     /// The study's name.
-    pub(super) fn study(&self) -> String {
+    pub(crate) fn study(&self) -> String {
         let program = || {
             let program = Path::new(self.command.first()?).file_name()?;
             Some(program.to_string_lossy().into_owned())
@@ -93,7 +91,7 @@ impl Optimize {
     }
 
     /// The file that keeps the runs.
-    pub(super) fn storage(&self) -> Option<PathBuf> {
+    pub(crate) fn storage(&self) -> Option<PathBuf> {
         let of_a_command = (!self.command.is_empty()).then(|| PathBuf::from(STORAGE));
         self.storage.clone().or(of_a_command)
     }
@@ -101,14 +99,14 @@ impl Optimize {
 
 /// How many of a command's runs compare: with fewer than fourteen no gain can be claimed, however
 /// large it is, and the search has half of the runs at least.
-pub(super) fn share_of_comparison(runs: u32) -> u32 {
+pub(crate) fn share_of_comparison(runs: u32) -> u32 {
     const USUAL: u32 = 16;
     USUAL.max(runs / 5 * 2).min(runs / 2)
 }
 
 /// When a run is ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Limit {
+pub(crate) enum Limit {
     None,
     Seconds(f64),
     /// So many times as long as the default.
