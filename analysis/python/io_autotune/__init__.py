@@ -26,27 +26,7 @@ from io_autotune.space import Categorical, Float, Int, Ordered, Parameter, Space
 from io_autotune.study import Best, Gain, Run, Study
 
 __all__ = [
-    "Best",
-    "Categorical",
-    "Cut",
-    "EngineEnded",
-    "Error",
-    "Failed",
-    "Finished",
-    "Float",
-    "Gain",
-    "Int",
-    "MustWait",
-    "Ordered",
-    "OtherVersion",
-    "Parameter",
-    "ProgramNotFound",
-    "Run",
-    "Space",
-    "SpaceError",
-    "StorageError",
-    "Study",
-    "ToldTwice",
-    "UnknownRun",
-    "ValueRefused",
-]
+    "Best", "Categorical", "Cut", "EngineEnded", "Error", "Failed", "Finished", "Float", "Gain",
+    "Int", "MustWait", "Ordered", "OtherVersion", "Parameter", "ProgramNotFound", "Run", "Space",
+    "SpaceError", "StorageError", "Study", "ToldTwice", "UnknownRun", "ValueRefused",
+]  # fmt: skip

@@ -79,7 +79,7 @@ class Process:
             )
             self._end = weakref.finalize(self, _end, self._process)
             # It has read the space once it answers.
-            self.runs = self.ask({"runs": True})["runs"]
+            self.ask({"runs": True})
 
     def ask(self, line: dict[str, object]) -> dict[str, Any]:
         """Return the answer to one line."""
