@@ -215,7 +215,7 @@ impl Session {
         let compare = plan.compare.min(plan.runs.saturating_sub(1));
         Session {
             settings: settings_for(plan.runs - compare, plan.method),
-            scale: Scale::of(plan.goal, &[]),
+            scale: Scale::of(plan.goal, &[], None),
             is_stale: false,
             plan: Plan { compare, ..plan },
             file,
@@ -453,9 +453,12 @@ impl Session {
             return;
         }
         // The comparison is by one scale: what its runs show may not move it.
-        let values = self.runs.iter().filter(|run| run.is_of_the_search());
-        let values: Vec<f64> = values.filter_map(Run::value).collect();
-        self.scale = Scale::of(self.plan.goal, &values);
+        let search = || self.runs.iter().filter(|run| run.is_of_the_search());
+        let values: Vec<f64> = search().filter_map(Run::value).collect();
+        let default = self.file.space.default();
+        let of_default = search().filter(|run| run.asked.parametrization == default);
+        let of_default = Known::of(of_default.filter_map(Run::value)).mean;
+        self.scale = Scale::of(self.plan.goal, &values, of_default);
         self.history = History::default();
         for place in &self.ended {
             // On this scale each number enters: it is positive, and not too large.

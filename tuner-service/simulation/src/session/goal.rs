@@ -73,33 +73,35 @@ const UNIT: f64 = 0.5;
 /// Values that are worse than the middle by so many standard deviations are equally bad, and none is
 /// better by more than that.
 const MOST: f64 = 8.0;
+/// The default is at most so many standard deviations worse than the best.
+const NEAR: f64 = 4.0;
 
 impl Scale {
-    /// The scale for these values.
-    pub(super) fn of(goal: Goal, values: &[f64]) -> Self {
+    /// The scale for these values, among them that of the default, if it has one.
+    pub(super) fn of(goal: Goal, values: &[f64], default: Option<f64>) -> Self {
         if goal == Goal::Seconds {
             return Self::AsTold;
         }
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
         let is_ratio = low > 0.0 && high / low >= RATIOS_FROM;
-        let mut sorted: Vec<f64> = values
-            .iter()
-            .map(|value| if is_ratio { libm::log(*value) } else { *value })
-            .collect();
+        let told = |value: f64| if is_ratio { libm::log(value) } else { value };
+        let mut sorted: Vec<f64> = values.iter().copied().map(told).collect();
         sorted.sort_by(f64::total_cmp);
-        let centre = quantile(&sorted, 0.5);
+        let centre = default.map_or_else(|| quantile(&sorted, 0.5), told);
         // Half of the values tell the spread, so that a few that are far off do not flatten the rest.
         let middle = (quantile(&sorted, 0.75) - quantile(&sorted, 0.25)) / 1.349;
-        let whole = sorted
-            .last()
-            .zip(sorted.first())
-            .map(|(a, b)| (a - b) / 4.0);
-        let widths = [Some(middle), whole];
-        let spread = widths
-            .into_iter()
-            .flatten()
-            .find(|one| *one > 0.0 && one.is_finite());
+        let ends = sorted.first().zip(sorted.last());
+        let whole = ends.map(|(low, high)| (high - low) / NEAR);
+        // What was gained is told exactly: neither the default nor the best is cut off.
+        let gained = default.zip(ends).map(|(default, (low, high))| {
+            let best = if goal == Goal::Maximize { high } else { low };
+            (told(default) - best).abs() / NEAR
+        });
+        let is_width = |one: &f64| *one > 0.0 && one.is_finite();
+        let widths = [Some(middle), gained].into_iter().flatten();
+        let spread = widths.filter(is_width).reduce(f64::max);
+        let spread = spread.or(whole.filter(is_width));
         Self::Fitted {
             is_maximized: goal == Goal::Maximize,
             is_ratio,
@@ -186,7 +188,7 @@ mod tests {
 
     #[test]
     fn seconds_enter_as_they_are_told() {
-        let scale = Scale::of(Goal::Seconds, &[1.0, 3.0]);
+        let scale = Scale::of(Goal::Seconds, &[1.0, 3.0], None);
         assert_eq!(scale.enter(2.5), 2.5);
         assert_eq!(scale.better(std::f64::consts::LN_2), Better::Share(0.5));
     }
@@ -195,7 +197,7 @@ mod tests {
     fn a_difference_comes_back_as_it_was() {
         let values = [-3.0, -1.0, 0.0, 2.0, 5.0];
         for (goal, sign) in [(Goal::Minimize, 1.0), (Goal::Maximize, -1.0)] {
-            let scale = Scale::of(goal, &values);
+            let scale = Scale::of(goal, &values, None);
             let log = libm::log(scale.enter(2.0)) - libm::log(scale.enter(-1.0));
             let Better::Difference(better) = scale.better(log) else {
                 panic!("{scale:?}");
@@ -211,7 +213,7 @@ mod tests {
             (Goal::Minimize, 10.0, 2.0, 0.8),
             (Goal::Maximize, 2.0, 10.0, 4.0),
         ] {
-            let scale = Scale::of(goal, &values);
+            let scale = Scale::of(goal, &values, None);
             let log = libm::log(scale.enter(from)) - libm::log(scale.enter(to));
             let Better::Share(better) = scale.better(log) else {
                 panic!("{scale:?}");
@@ -224,9 +226,24 @@ mod tests {
     fn one_value_or_equal_ones_have_a_scale_too() {
         for values in [&[][..], &[0.0], &[7.0, 7.0, 7.0]] {
             for goal in Goal::ALL {
-                let entered = Scale::of(goal, values).enter(7.0);
+                let entered = Scale::of(goal, values, None).enter(7.0);
                 assert!(entered > 0.0 && entered.is_finite());
             }
+        }
+    }
+
+    /// Most values are nearly equal, and the default is far off.
+    #[test]
+    fn the_default_is_not_cut_off_however_little_the_other_values_scatter() {
+        let near = [84.0, 99.0, 100.0, 99.0, 100.0, 100.0, 99.0, -1e9];
+        let far = [84.0, 100.0, -1e9, -1e9, -1e9, -1e9, -1e9, -1e9];
+        for values in [near, far] {
+            let scale = Scale::of(Goal::Maximize, &values, Some(84.0));
+            let log = libm::log(scale.enter(84.0)) - libm::log(scale.enter(100.0));
+            let Better::Difference(better) = scale.better(log) else {
+                panic!("{scale:?}");
+            };
+            assert!((better - 16.0).abs() < 1e-9, "{better}");
         }
     }
 
@@ -244,7 +261,7 @@ mod tests {
             values in prop::collection::vec(prop::num::f64::NORMAL, 1..30), maximized: bool,
         ) {
             let goal = if maximized { Goal::Maximize } else { Goal::Minimize };
-            let scale = Scale::of(goal, &values);
+            let scale = Scale::of(goal, &values, None);
             for pair in values.windows(2) {
                 let [a, b] = [pair[0], pair[1]].map(|value| scale.enter(value));
                 prop_assert!(a > 0.0 && a.is_finite());
