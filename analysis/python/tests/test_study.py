@@ -232,7 +232,8 @@ print(study.runs)
 def test_a_study_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     def run(storage: str, at: int) -> subprocess.CompletedProcess[str]:
         words = [sys.executable, "-c", CHILD, str(tmp_path / storage), str(at)]
-        return subprocess.run(words, capture_output=True, text=True, check=False)
+        env = {**os.environ, "PYTHONPATH": str(Path(it.__file__).parents[1])}
+        return subprocess.run(words, capture_output=True, text=True, check=False, env=env)
 
     whole = run("whole", 0)
     assert whole.returncode == 0, whole.stderr

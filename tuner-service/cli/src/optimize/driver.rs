@@ -19,6 +19,9 @@ use crate::say;
 
 /// How long what was asked to end has before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// What is quick takes many times as long where a machine is busy: a limit in times of the default is no
+/// shorter than this.
+const SHORTEST: Duration = Duration::from_secs(1);
 /// How often it is looked whether the process was asked to end.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -146,7 +149,9 @@ impl<'a> Driver<'a> {
         let limit = match self.asked.limit {
             Limit::None => None,
             Limit::Seconds(seconds) => Some(Duration::from_secs_f64(seconds)),
-            Limit::Times(times) => self.default.map(|default| default.mul_f64(times)),
+            Limit::Times(times) => self
+                .default
+                .map(|default| default.mul_f64(times).max(SHORTEST)),
         };
         let open = Open {
             id,
