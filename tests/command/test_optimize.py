@@ -269,6 +269,20 @@ def test_whatever_ends_it_the_file_is_whole_and_the_same_command_goes_on(
     assert "2 of 6 runs have ended" in done.stderr
 
 
+def test_what_is_to_be_ignored_stays_ignored(work: Path) -> None:
+    os.mkfifo(work / "go")
+    words = ["nohup", str(PROGRAM), "optimize", "--space=space.toml", "--runs=3", "--compare=0"]
+    # The warm-up waits, in a session that hangs up meanwhile.
+    words += ["--", "sh", "-c", "test -e done || read line < go; touch done", "{level}"]
+    process = subprocess.Popen(words, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with (work / "go").open("w") as go:
+        process.send_signal(signal.SIGHUP)
+        go.write("on\n")
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert len(kept(work, "told")) == 3
+
+
 def test_a_terminal_shows_how_far_it_is(work: Path) -> None:
     ours, theirs = pty.openpty()
     words = [str(PROGRAM), "optimize", "--space=space.toml", *RATE, "--", "./work", "{level}"]
