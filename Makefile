@@ -9,15 +9,17 @@ SHELL := /bin/bash
 STAGE       := build/stage
 VENV        := build/venv
 VENV_REPORT := build/venv-report
+VENV_PYTHON := build/venv-python
 # Not in the tree, which the users of jobs need not be able to enter.
 VENV_WORKFLOWS ?= /var/lib/io-autotune-workflows
 REPORT      := analysis/report
+PACKAGE     := analysis/python
 DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
 TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: promises bench soak soak-day test-soak help build workloads test-tools demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: promises bench soak soak-day test-soak help build workloads test-tools demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-python test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages test-packages test-install clean wheel
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -97,7 +99,7 @@ test: lint test-tools test-programs browser ## Run every test
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) && $(MAKE) $(SIDE_BY_SIDE) test-cluster test-soak || status=$$?; \
 	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
 
-FAST := test-rust test-unit test-store test-command test-database
+FAST := test-rust test-unit test-python test-store test-command test-database
 test-fast: test-tools test-programs browser ## Run every test that needs no Slurm
 	@deploy/install-deps build cluster test report file-systems
 	@rm -rf $(TEST_TIMES)
@@ -124,6 +126,24 @@ test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin a
 	nice $(MAKE) --no-print-directory -C spank-plugin test
 	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_day tests/unit_imports tests/unit_series
 	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests -m "not store"
+
+$(VENV_PYTHON)/.installed: $(PACKAGE)/requirements-tests.txt
+	@deploy/install-deps test
+	python3 -m venv --clear $(VENV_PYTHON)
+	$(VENV_PYTHON)/bin/pip install --quiet --require-hashes --requirement $(PACKAGE)/requirements-tests.txt
+	touch $@
+
+# Of a copy: setuptools leaves what it builds beside what it builds from.
+WHEEL := build/wheel
+wheel: $(VENV_PYTHON)/.installed ## `import io_autotune` for pip, in build/wheel
+	rm -rf $(WHEEL) && mkdir -p $(WHEEL)/source
+	cp -r $(PACKAGE)/pyproject.toml $(PACKAGE)/README.md $(PACKAGE)/io_autotune LICENSE $(WHEEL)/source/
+	$(VENV_PYTHON)/bin/pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir $(WHEEL) $(WHEEL)/source
+	rm -rf $(WHEEL)/source
+	@ls $(WHEEL)/*.whl
+
+test-python: build wheel ## `import io_autotune`, with the tests that Optuna ships for samplers, and the page that shows it
+	nice $(VENV_PYTHON)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml --rootdir=$(PACKAGE) -c $(PACKAGE)/pyproject.toml $(PACKAGE)
 
 test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
@@ -198,7 +218,7 @@ test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
 test-nightly: test-tools $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster-test
 	@rm -rf $(NIGHTLY_TIMES)
-	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-command test-database test-cluster test-slow test-array test-soak test-bench test-mutants \
+	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-python test-store test-command test-database test-cluster test-slow test-array test-soak test-bench test-mutants \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
 	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ROOT / "analysis/report"
+PACKAGE = ROOT / "analysis/python"
 LABORATORY = ROOT / "analysis/laboratory"
 TESTS = ROOT / "tests"
 
@@ -58,6 +59,15 @@ def test_the_product_imports_neither_the_laboratory_nor_the_private_cluster() ->
         assert not used & others, f"{name} imports {used & others}"
 
 
+def test_what_is_imported_outside_slurm_needs_nothing_else_of_the_tree() -> None:
+    others = packages(LABORATORY) | packages(TESTS) | packages(PRODUCT)
+    paths = modules(PACKAGE / "io_autotune")
+    assert "study" in paths
+    for name, path in paths.items():
+        used = {each.partition(".")[0] for each in imported(path)}
+        assert not used & others, f"{name} imports {used & others}"
+
+
 def test_the_product_loads_then_analyses_then_renders() -> None:
     stages = ["load", "analyse", "render"]
     for name, used in graph(PRODUCT).items():
@@ -70,7 +80,7 @@ def test_the_product_loads_then_analyses_then_renders() -> None:
 
 
 def test_nothing_imports_itself_in_a_circle() -> None:
-    for root in (PRODUCT, LABORATORY, TESTS):
+    for root in (PRODUCT, PACKAGE, LABORATORY, TESTS):
         drawn = graph(root)
         assert any(drawn.values()), f"nothing is seen in {root}"
         # A circle raises CycleError, which names its modules.

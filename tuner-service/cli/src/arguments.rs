@@ -1,8 +1,9 @@
+pub(crate) mod optimize;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use io_autotune_engine::MethodName;
 use io_autotune_model::NotCountedBecause;
 use io_autotune_protocol::{OrderScope, ReportFileName, RunState};
 use jiff::Timestamp;
@@ -36,7 +37,7 @@ Examples:
   io-autotune report --mine --output me.html  a page of my studies
   io-autotune audit                           who changed what, when and why
   io-autotune rules check ocean.sh            which application is this job's name?
-  io-autotune optimize --space a.json --budget 50 --seed 1
+  io-autotune optimize --space a.toml --runs 40 -- zstd -f -{level} in
   io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
   io-autotune transfer export --all > studies.jsonl
   io-autotune admin retention --dry-run       what old runs would be removed?
@@ -69,17 +70,22 @@ Examples:
 It is made where io-autotune-report and its configuration are; what was made last is had from the service, by admins
 and those that [access] report_uids and report_groups of service.toml name.";
 
-const OPTIMIZE: &str = r#"Example:
-  io-autotune optimize --space space.json --budget 50 --seed 1
+const OPTIMIZE: &str = r#"Examples:
+  io-autotune optimize --space zstd.toml --runs 40 -- zstd -f -{level} --long={window} in
+  io-autotune optimize --space sort.toml --runs 60 --jobs 2 --name sort --limit 30 -- sort -S {buffer} in -o out.{slot}
+  io-autotune optimize --space x.toml --runs 40 --measure 'rate: ([0-9.]+)' --goal maximize -- ./bench {threads}
 
-Each line has one answer:
+The command is run without a shell. The same command line goes on after a kill. At the end there are the gain over
+the default, its interval, and the command line to use.
+
+Without a command, each line has one answer:
   {"ask":true}                                 {"id":1,"parametrization":{..},"reason":{..}}
   {"tell":{"id":1,"elapsed":12.3}}             {"ok":true}
   {"tell":{"id":1,"failed":true}}              {"ok":true}
   {"tell":{"id":1,"elapsed":60,"censored":true}}  {"ok":true}, cut short after 60 s
   {"recommend":true}                           {"parametrization":{..},"mean":..,"n":..,"interval":[..,..]}
   anything else                                {"error":".."}, and nothing has changed
-Several runs may be open at once. Times are seconds."#;
+Several runs may be open at once. Times are seconds. More: docs/optimize.md."#;
 
 /// What io-autotune has learnt about your applications, and how to steer it.
 #[derive(Debug, Parser)]
@@ -456,22 +462,9 @@ pub(crate) enum Command {
         #[arg(value_name = "begin|end")]
         what: String,
     },
-    /// Tune anything outside Slurm, by lines of JSON
+    /// Tune a command outside Slurm, or anything by lines of JSON
     #[command(after_help = OPTIMIZE)]
-    Optimize {
-        /// The file with the parameters: in TOML as an accelerator's, or in JSON.
-        #[arg(long, value_name = "FILE")]
-        space: PathBuf,
-        /// How many runs there are in all, those of the default among them.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-        budget: u32,
-        /// The same seed and the same lines give the same answers.
-        #[arg(long, value_name = "S")]
-        seed: u64,
-        /// How parametrizations are chosen.
-        #[arg(long, value_name = "NAME", default_value_t = MethodName::SurrogateGenetic)]
-        method: MethodName,
-    },
+    Optimize(Box<optimize::Optimize>),
     /// Is everything installed and well, as seen from this host?
     ///
     /// Admins are told of the service's inside too.

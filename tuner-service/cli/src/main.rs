@@ -34,8 +34,6 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 use io_autotune_console as console;
-use io_autotune_optimize::SpaceFile;
-use io_autotune_optimize::session::Session;
 use io_autotune_protocol::{OrderKind, RunSummary, WhyRequest, block_on, shown_json, shown_lines};
 use serde::Serialize;
 
@@ -258,24 +256,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         }
         Command::Admin(Admin::Completion { shell }) => Ok(manual::completion(*shell).into()),
         Command::Admin(Admin::Man { directory }) => Ok(manual::write(directory)?.into()),
-        Command::Optimize {
-            space,
-            budget,
-            seed,
-            method,
-        } => {
-            let file = SpaceFile::read(space).map_err(Box::new)?;
-            if let Some(left_out) = file.left_out() {
-                say(&format!("{}: {left_out}", space.display()));
-            }
-            let mut session = Session::new(file, *budget, *seed, *method);
-            optimize::exchange(
-                &mut session,
-                std::io::stdin().lock(),
-                std::io::stdout().lock(),
-            )?;
-            Ok(String::new().into())
-        }
+        Command::Optimize(asked) => Ok(optimize::run(asked)?.into()),
         Command::Report(report) if report.mine => {
             let text = mine::page_of_mine(&service()?, &screen).await?;
             Ok(report::put(report, text, "the page about your studies")?.into())

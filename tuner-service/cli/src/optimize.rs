@@ -1,69 +1,95 @@
-//! Tuning outside Slurm: JSON lines in, JSON lines out. Needs no service.
+//! Tuning outside Slurm: of a command that is run and timed here, or by lines of JSON. Needs no
+//! service.
 
-use std::io::{self, BufRead, Read, Write};
+mod driver;
+mod error;
+mod lines;
+mod process;
+mod progress;
+mod signals;
+mod storage;
+mod template;
+mod told;
 
-use io_autotune_optimize::session::Session;
-use serde_json::json;
+use std::io;
 
-/// The most bytes of a line.
-const LONGEST: u64 = 1 << 20;
+use io_autotune_optimize::SpaceFile;
+use io_autotune_optimize::session::{Plan, Session};
 
-/// Answers each line of `input` until it ends. Errs when reading or writing fails; a closed output
-/// is no error.
-pub(crate) fn exchange(
-    session: &mut Session,
-    mut input: impl BufRead,
-    mut output: impl Write,
-) -> io::Result<()> {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        input.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            return Ok(());
-        }
-        let answer = if line.len() as u64 == LONGEST && !line.ends_with(b"\n") {
-            input.skip_until(b'\n')?;
-            json!({"error": format!("the line is longer than {LONGEST} bytes: write one request on a line")})
-        } else {
-            // What redirects a file may begin it with a byte-order mark.
-            let text = String::from_utf8_lossy(&line);
-            session.answer(text.trim_start_matches('\u{feff}').trim())
-        };
-        let written = writeln!(output, "{answer}").and_then(|()| output.flush());
-        match written {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written?,
+pub(crate) use self::error::OptimizeError;
+use self::storage::{Begun, Storage};
+use self::template::Template;
+use crate::arguments::optimize::{LONGEST_STUDY, Optimize, share_of_comparison};
+use crate::say;
+use crate::service::CliError;
+
+impl From<OptimizeError> for CliError {
+    fn from(error: OptimizeError) -> Self {
+        match error {
+            OptimizeError::Options(problem) => Self::Usage(problem),
+            other => Self::Optimize(other.to_string()),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use io_autotune_engine::MethodName;
-    use io_autotune_optimize::SpaceFile;
-
-    use super::*;
-
-    #[test]
-    fn every_line_has_an_answer_whatever_it_holds() {
-        let text = r#"{"parameters": [{"name": "a", "kind": "int", "values": [1, 2, 3]}]}"#;
-        let file = SpaceFile::parse(text, Path::new("a.json")).unwrap();
-        let mut session = Session::new(file, 5, 1, MethodName::SurrogateGenetic);
-        let mut input = b"\xef\xbb\xbf{\"ask\":true}\r\n\xff\xfe\n\n".to_vec();
-        input.extend(vec![b' '; 3 << 20]);
-        input.extend(b"\n{\"tell\":{\"id\":1,\"elapsed\":2}}\n{\"recommend\":true}");
-        let mut output = Vec::new();
-        exchange(&mut session, input.as_slice(), &mut output).unwrap();
-        let answers = String::from_utf8(output).unwrap();
-        let answers: Vec<&str> = answers.lines().collect();
-        assert_eq!(answers.len(), 6);
-        assert!(answers[0].contains(r#""id":1"#));
-        assert!(answers[1..4].iter().all(|answer| answer.contains("error")));
-        assert!(answers[3].contains("longer than"), "{}", answers[3]);
-        assert_eq!(answers[4], r#"{"ok":true}"#);
-        assert!(answers[5].contains(r#""n":1"#));
+/// Does what the command line asks for; the text for standard output.
+pub(crate) fn run(asked: &Optimize) -> Result<String, OptimizeError> {
+    let file = SpaceFile::read(&asked.space).map_err(Box::new)?;
+    let text = io_autotune_configuration::read_text(&asked.space)?;
+    if let Some(left_out) = file.left_out() {
+        say(&format!("{}: {left_out}", asked.space.display()));
+    }
+    let is_command = !asked.command.is_empty();
+    let template = is_command
+        .then(|| Template::parse(&asked.command, &file.space))
+        .transpose()?;
+    let goal = asked.goal().map_err(OptimizeError::Options)?;
+    let plan = Plan {
+        runs: asked.runs.min(LONGEST_STUDY),
+        compare: asked.compare.unwrap_or(if is_command {
+            share_of_comparison(asked.runs)
+        } else {
+            0
+        }),
+        goal,
+        method: asked.method,
+        seed: asked.seed,
+    };
+    let begun = Begun {
+        format: storage::FORMAT,
+        space: text,
+        space_file: asked.space.to_string_lossy().into_owned(),
+        goal,
+        command: asked.command.clone(),
+        measure: asked
+            .measure
+            .as_ref()
+            .map(|regex| regex.as_str().to_owned()),
+    };
+    let name = asked.study();
+    let (mut storage, records) = match asked.storage() {
+        Some(path) => Storage::open(&path, &name, &begun)?,
+        None => (Storage::nowhere(), Vec::new()),
+    };
+    let mut session = Session::planned(file, plan);
+    session
+        .restore(records)
+        .map_err(|error| storage.error(&format!("study {name:?}: {error}")))?;
+    let Some(template) = template else {
+        let (input, output) = (io::stdin().lock(), io::stdout().lock());
+        lines::exchange(&mut session, &mut storage, input, output)?;
+        return Ok(String::new());
+    };
+    let ended = driver::Driver::new(&mut session, &mut storage, &template, asked, &name)?.run()?;
+    let told = told::Told {
+        session: &session,
+        template: &template,
+        name: &name,
+        storage: &storage,
+        because: ended,
+    };
+    match asked.json {
+        true => Ok(serde_json::to_string_pretty(&told.json())? + "\n"),
+        false => Ok(told.text()),
     }
 }

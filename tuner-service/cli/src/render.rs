@@ -17,7 +17,7 @@ mod sharing;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod steering;
-mod units;
+pub(crate) mod units;
 
 use std::fmt::Display;
 

@@ -51,6 +51,8 @@ pub(crate) enum CliError {
         "the site's rules cannot be read by this command, which may be older than the service: {0}"
     )]
     SiteRules(#[from] RulesError),
+    #[error("{0}")]
+    Optimize(String),
     #[error("the exchange ended: {0}")]
     Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]

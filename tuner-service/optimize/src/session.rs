@@ -1,44 +1,145 @@
 //! Tuning outside Slurm: runs are asked for and reported, one line of JSON each. A [`Session`] is
-//! pure: an answer depends only on the space, the options and the earlier lines.
+//! pure: an answer depends only on the space, the options and the earlier lines. What happens in it
+//! is handed out as [`Record`]s, from which it can be made anew.
 
+mod comparison;
+mod goal;
 mod line;
+mod record;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use io_autotune_engine::{
-    Epoch, History, MethodName, Moments, Parametrization, Pending, RegretSettings, SampleError,
-    Settings, Tally, Tested, elapsed_of,
+    Epoch, History, MethodName, Moments, Parametrization, Pending, Phase, RegretSettings, Role,
+    SampleError, Settings, Space, Tally, Tested, Value, elapsed_of,
 };
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
 
+pub use self::comparison::{Gained, Unit, Verdict};
+pub use self::goal::Goal;
+pub use self::record::{Asked, Outcome, Record, Told};
 use crate::SpaceFile;
-use line::{Line, Outcome};
+use goal::Scale;
+use line::Line;
 
-/// A study of `budget` runs.
+/// How long a session is, and what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// All runs, those of the default and of the comparison included.
+    pub runs: u32,
+    /// So many of them, the last, compare what was chosen with the default.
+    pub compare: u32,
+    /// What is made small or large.
+    pub goal: Goal,
+    /// How parametrizations are chosen.
+    pub method: MethodName,
+    /// Equal seeds and lines have equal answers.
+    pub seed: u64,
+}
+
+/// A study.
 #[derive(Clone, Debug)]
 pub struct Session {
     file: SpaceFile,
-    budget: u32,
+    plan: Plan,
     settings: Settings,
-    seed: u64,
     history: History,
+    /// As what the numbers are in the history.
+    scale: Scale,
+    /// Whether runs have ended since the history was made.
+    is_stale: bool,
     /// The runs that were asked for; an id is a place, from 1.
     runs: Vec<Run>,
+    /// The places of those that have ended, in the order of their ends.
+    ended: Vec<usize>,
+    /// The places of runs that were open when the session was made anew: they are asked for again.
+    again: VecDeque<usize>,
+    records: Vec<Record>,
 }
 
 #[derive(Clone, Debug)]
 struct Run {
-    pending: Pending,
+    asked: Asked,
     outcome: Option<Outcome>,
+    measures: BTreeMap<String, f64>,
+}
+
+impl Run {
+    fn value(&self) -> Option<f64> {
+        match self.outcome {
+            Some(Outcome::Value(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        Pending {
+            parametrization: self.asked.parametrization.clone(),
+            phase: self.asked.phase,
+            role: self.asked.role,
+            count: 1,
+        }
+    }
+
+    fn is_of_the_search(&self) -> bool {
+        self.asked.phase != Phase::Settled
+    }
+}
+
+/// The values of some runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Known {
+    /// How many.
+    pub n: usize,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Its 95 % interval; none of fewer than two runs, and of values that are not all positive.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Known {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let values: Vec<f64> = values.collect();
+        let mut moments = Moments::default();
+        for value in &values {
+            // A number that its sums cannot hold was refused when it was told.
+            let _ = moments.push(*value);
+        }
+        let interval = elapsed_of(&moments).and_then(|known| known.interval);
+        Known {
+            n: values.len(),
+            mean: (!values.is_empty()).then_some(moments.mean),
+            interval: interval.filter(|_| values.iter().all(|value| *value > 0.0)),
+        }
+    }
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// This run; in the file's spelling.
+    Run {
+        /// Its id.
+        id: u64,
+        /// What it is given.
+        parametrization: Map<String, Json>,
+        /// Why, as JSON; none where it is asked for again.
+        reason: Option<Json>,
+    },
+    /// Nothing before open runs have ended.
+    Wait,
+    /// Nothing more, although there are runs left.
+    Done(&'static str),
 }
 
 /// Why a line was refused; the session is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// Not JSON, or not one of the three requests.
+    /// Not JSON, or not one of the requests.
     #[error("the line cannot be read: {problem}; {}", line::FORMS)]
     Line {
         /// The problem.
@@ -78,149 +179,438 @@ pub enum SessionError {
         /// The problem.
         problem: String,
     },
+    /// A parametrization that the space does not have.
+    #[error("the parametrization cannot be added: {problem}")]
+    Parametrization {
+        /// The problem, and the choices.
+        problem: String,
+    },
+    /// A record that does not go on from those before.
+    #[error("run {id} cannot follow {runs} runs: its records are incomplete")]
+    Record {
+        /// The run's id.
+        id: u64,
+        /// How many runs there are.
+        runs: usize,
+    },
 }
 
 impl Session {
     /// A session of `budget` runs, those of the default included; see [`settings_for`].
     pub fn new(file: SpaceFile, budget: u32, seed: u64, method: MethodName) -> Self {
-        Session {
-            settings: settings_for(budget, method),
+        Self::planned(
             file,
-            budget,
-            seed,
+            Plan {
+                runs: budget,
+                compare: 0,
+                goal: Goal::Seconds,
+                method,
+                seed,
+            },
+        )
+    }
+
+    /// A session by this plan. The search has at least one run.
+    pub fn planned(file: SpaceFile, plan: Plan) -> Self {
+        let compare = plan.compare.min(plan.runs.saturating_sub(1));
+        Session {
+            settings: settings_for(plan.runs - compare, plan.method),
+            scale: Scale::of(plan.goal, &[], None),
+            is_stale: false,
+            plan: Plan { compare, ..plan },
+            file,
             history: History::default(),
             runs: Vec::new(),
+            ended: Vec::new(),
+            again: VecDeque::new(),
+            records: Vec::new(),
         }
+    }
+
+    /// Its space.
+    pub fn space(&self) -> &Space {
+        &self.file.space
+    }
+
+    /// Its plan.
+    pub fn plan(&self) -> Plan {
+        self.plan
+    }
+
+    /// What has happened since this was asked last, in its order.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
+    }
+
+    /// Goes on from what happened in an earlier session, in its order. What was open then is asked
+    /// for again. Errs where records are missing or do not fit the space.
+    pub fn restore(&mut self, records: Vec<Record>) -> Result<(), SessionError> {
+        for record in records {
+            match record {
+                Record::Asked(asked) => {
+                    let runs = self.runs.len();
+                    if asked.id != runs as u64 + 1 {
+                        return Err(SessionError::Record { id: asked.id, runs });
+                    }
+                    self.admits(&asked.parametrization)?;
+                    self.push(asked);
+                }
+                Record::Told(told) => self.tell_of(told)?,
+            }
+        }
+        self.again = self.open().map(|(place, _)| place).collect();
+        self.records.clear();
+        self.refresh();
+        Ok(())
     }
 
     /// The answer to one line: a JSON object, with `error` alone if the line was refused.
     pub fn answer(&mut self, line: &str) -> Json {
-        let answer = match Line::parse(line) {
-            Ok(Line::Ask) => self.ask(),
+        let ok = json!({"ok": true});
+        let line = Line::parse(line);
+        if !matches!(line, Ok(Line::Tell { .. } | Line::Add { .. })) {
+            self.refresh();
+        }
+        let answer = match line {
+            Ok(Line::Ask) => self.ask().map(|next| match next {
+                Next::Run {
+                    id,
+                    parametrization,
+                    reason,
+                } => json!({
+                    "id": id,
+                    "parametrization": parametrization,
+                    "reason": reason.unwrap_or_else(|| json!({"kind": "again"})),
+                }),
+                Next::Wait => json!({
+                    "wait": format!("the search is over: tell of the open runs{} first", self.open_in_words())
+                }),
+                Next::Done(why) => json!({"done": why}),
+            }),
             Ok(Line::Tell {
                 id,
                 outcome,
                 measures,
-            }) => self.tell(id, outcome, &measures),
+            }) => self
+                .tell_of(Told {
+                    id,
+                    outcome,
+                    measures,
+                })
+                .map(|()| ok),
+            Ok(Line::Add {
+                parametrization,
+                outcome,
+            }) => self
+                .add(&parametrization, outcome)
+                .map(|id| json!({"id": id})),
             Ok(Line::Recommend) => Ok(self.recommendation()),
+            Ok(Line::Runs) => Ok(self.listed()),
+            Ok(Line::Importance) => Ok(self.importance()),
             Err(problem) => Err(SessionError::Line { problem }),
         };
         answer.unwrap_or_else(|error| json!({"error": error.to_string()}))
     }
 
     fn epoch(&self) -> Epoch<'_> {
-        Epoch::new(&self.file.space, &self.settings, self.seed)
+        Epoch::new(&self.file.space, &self.settings, self.plan.seed)
     }
 
-    fn ask(&mut self) -> Result<Json, SessionError> {
-        if self.runs.len() >= self.budget as usize {
+    /// What to run next. Errs when all runs were asked for.
+    pub fn ask(&mut self) -> Result<Next, SessionError> {
+        self.refresh();
+        if let Some(place) = self.again.pop_front() {
+            let asked = &self.runs[place].asked;
+            return Ok(Next::Run {
+                id: asked.id,
+                parametrization: self.file.spell(&asked.parametrization),
+                reason: None,
+            });
+        }
+        if self.runs.len() >= self.plan.runs as usize {
             return Err(SessionError::Spent {
-                budget: self.budget,
+                budget: self.plan.runs,
                 open: self.open_in_words(),
             });
         }
-        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending.clone()).collect();
+        let compares = self.compares();
+        if compares {
+            if self.open().any(|(_, run)| run.is_of_the_search()) {
+                return Ok(Next::Wait);
+            }
+            let default = self.file.space.default();
+            let ran = |run: &Run| run.value().is_some() && run.asked.parametrization == default;
+            if !self.runs.iter().any(ran) {
+                return Ok(Next::Done(
+                    "the default did not complete: there is nothing to compare with",
+                ));
+            }
+            self.settings = comparing(&self.settings, &self.history.tally);
+        }
+        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending()).collect();
         let suggestion = self.epoch().suggest(&self.history, &pending);
-        let answer = json!({
-            "id": self.runs.len() + 1,
-            "parametrization": self.file.spell(&suggestion.parametrization),
-            "reason": suggestion.reason,
+        if compares
+            && suggestion.role == Role::Settled
+            && suggestion.parametrization == self.file.space.default()
+        {
+            return Ok(Next::Done(
+                "the default is the best that was found: there is nothing to compare it with",
+            ));
+        }
+        let id = self.runs.len() as u64 + 1;
+        let next = Next::Run {
+            id,
+            parametrization: self.file.spell(&suggestion.parametrization),
+            reason: Some(json!(suggestion.reason)),
+        };
+        self.push(Asked {
+            id,
+            parametrization: suggestion.parametrization,
+            phase: suggestion.phase,
+            role: suggestion.role,
+            control_chance: suggestion.control_chance,
         });
-        self.runs.push(Run {
-            pending: Pending {
-                parametrization: suggestion.parametrization,
-                phase: suggestion.phase,
-                role: suggestion.role,
-                count: 1,
-            },
-            outcome: None,
-        });
-        Ok(answer)
+        Ok(next)
     }
 
-    fn tell(
-        &mut self,
-        id: u64,
-        outcome: Outcome,
-        measures: &BTreeMap<String, f64>,
-    ) -> Result<Json, SessionError> {
-        let asked = self.runs.len();
-        let unknown = SessionError::UnknownRun { id, asked };
+    /// Whether the search has had its runs, and what it has chosen is compared.
+    fn compares(&self) -> bool {
+        let search = (self.plan.runs - self.plan.compare) as usize;
+        // Once it has begun it goes on, also where a study is given more runs later.
+        self.plan.compare > 0
+            && (self.runs.len() >= search || self.runs.iter().any(|run| !run.is_of_the_search()))
+    }
+
+    fn push(&mut self, asked: Asked) {
+        self.records.push(Record::Asked(asked.clone()));
+        self.runs.push(Run {
+            asked,
+            outcome: None,
+            measures: BTreeMap::new(),
+        });
+    }
+
+    /// Tells how a run has ended. Errs on an unknown run, one that was told of, and a number that no
+    /// run has.
+    pub fn tell(&mut self, id: u64, outcome: Outcome) -> Result<(), SessionError> {
+        self.tell_of(Told {
+            id,
+            outcome,
+            measures: BTreeMap::new(),
+        })?;
+        self.refresh();
+        Ok(())
+    }
+
+    fn tell_of(&mut self, told: Told) -> Result<(), SessionError> {
+        let (id, asked) = (told.id, self.runs.len());
         let place = id
             .checked_sub(1)
-            .and_then(|place| usize::try_from(place).ok());
-        let Some(run) = place.and_then(|place| self.runs.get_mut(place)) else {
-            return Err(unknown);
-        };
-        if run.outcome.is_some() {
+            .and_then(|place| usize::try_from(place).ok())
+            .filter(|place| *place < asked)
+            .ok_or(SessionError::UnknownRun { id, asked })?;
+        if self.runs[place].outcome.is_some() {
             return Err(SessionError::ToldTwice { id });
         }
-        let ordinal = i64::try_from(id).unwrap_or(i64::MAX);
-        let parametrization = &run.pending.parametrization;
-        let tested = &mut self.history.tested;
-        let known = tested
-            .iter()
-            .position(|known| known.parametrization == *parametrization);
-        let mut entry = match known {
-            Some(place) => tested[place].clone(),
-            None => Tested::new(parametrization.clone(), ordinal),
+        let run = Run {
+            outcome: Some(told.outcome),
+            measures: told.measures.clone(),
+            ..self.runs[place].clone()
         };
-        let taken = match outcome {
-            Outcome::Failed => {
-                entry.record_failure(ordinal);
+        let before = std::mem::replace(&mut self.runs[place], run);
+        self.ended.push(place);
+        if let Err(error) = self.learn(place) {
+            self.runs[place] = before;
+            self.ended.pop();
+            return Err(SessionError::Elapsed {
+                id,
+                problem: match error {
+                    SampleError::NotPositive(seconds) => format!("{seconds} s is not above zero"),
+                    _ => "the time is not a number that a mean can be made of".to_owned(),
+                },
+            });
+        }
+        self.again.retain(|open| *open != place);
+        self.records.push(Record::Told(told));
+        Ok(())
+    }
+
+    /// The run at this place has ended. Errs, without a change of the history, on a number that does
+    /// not enter it.
+    fn learn(&mut self, place: usize) -> Result<(), SampleError> {
+        match self.plan.goal {
+            Goal::Seconds => enter(&mut self.history, &self.runs[place], self.scale),
+            Goal::Minimize | Goal::Maximize => {
+                self.is_stale = true;
                 Ok(())
             }
-            Outcome::Elapsed(elapsed) => {
-                entry.record_measures(measures);
-                entry.record(ordinal, elapsed)
-            }
-            Outcome::Censored(elapsed) => entry.record_censored(ordinal, elapsed),
-        };
-        taken.map_err(|error| SessionError::Elapsed {
-            id,
-            problem: match error {
-                SampleError::NotPositive(seconds) => format!("{seconds} s is not above zero"),
-                _ => "the time is not a number that a mean can be made of".to_owned(),
-            },
-        })?;
-        match known {
-            Some(place) => tested[place] = entry,
-            None => tested.push(entry),
         }
-        run.outcome = Some(outcome);
-        self.history.tally += Tally::of(run.pending.phase, run.pending.role);
-        Ok(json!({"ok": true}))
+    }
+
+    /// Brings the history to the scale of the values so far.
+    fn refresh(&mut self) {
+        if !std::mem::take(&mut self.is_stale) {
+            return;
+        }
+        // The comparison is by one scale: what its runs show may not move it.
+        let search = || self.runs.iter().filter(|run| run.is_of_the_search());
+        let values: Vec<f64> = search().filter_map(Run::value).collect();
+        let default = self.file.space.default();
+        let of_default = search().filter(|run| run.asked.parametrization == default);
+        let of_default = Known::of(of_default.filter_map(Run::value)).mean;
+        self.scale = Scale::of(self.plan.goal, &values, of_default);
+        self.history = History::default();
+        for place in &self.ended {
+            // On this scale each number enters: it is positive, and not too large.
+            let entered = enter(&mut self.history, &self.runs[*place], self.scale);
+            debug_assert!(entered.is_ok(), "{entered:?}");
+        }
+    }
+
+    fn add(
+        &mut self,
+        values: &Map<String, Json>,
+        outcome: Option<Outcome>,
+    ) -> Result<u64, SessionError> {
+        if self.runs.len() >= self.plan.runs as usize {
+            return Err(SessionError::Spent {
+                budget: self.plan.runs,
+                open: self.open_in_words(),
+            });
+        }
+        let value = |json: &Json| match json {
+            // The engine has them as words.
+            Json::Bool(is) => Ok(Value::Text(is.to_string())),
+            other => serde_json::from_value(other.clone()),
+        };
+        let named = values
+            .iter()
+            .map(|(name, json)| value(json).map(|value| (name.clone(), value)));
+        let named: Result<BTreeMap<String, Value>, _> = named.collect();
+        let parametrization =
+            Parametrization(named.map_err(|error| SessionError::Parametrization {
+                problem: error.to_string(),
+            })?);
+        self.admits(&parametrization)?;
+        let is_default = parametrization == self.file.space.default();
+        let (phase, role) = match is_default {
+            true => (Phase::Baseline, Role::Baseline),
+            false => (Phase::Search, Role::Search),
+        };
+        let id = self.runs.len() as u64 + 1;
+        self.push(Asked {
+            id,
+            parametrization,
+            phase,
+            role,
+            control_chance: None,
+        });
+        if let Some(outcome) = outcome
+            && let Err(error) = self.tell_of(Told {
+                id,
+                outcome,
+                measures: BTreeMap::new(),
+            })
+        {
+            self.runs.pop();
+            self.records.pop();
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    fn admits(&self, parametrization: &Parametrization) -> Result<(), SessionError> {
+        let point = self.file.space.validate(parametrization);
+        let problem = |error: io_autotune_engine::SpaceError| SessionError::Parametrization {
+            problem: error.to_string(),
+        };
+        point.map(|_| ()).map_err(problem)
     }
 
     /// The method's best so far; the default before a run has counted.
-    fn recommendation(&self) -> Json {
-        let space = &self.file.space;
+    fn best(&self) -> Parametrization {
         let best = self.epoch().recommend_now(&self.history);
-        let best = best.unwrap_or_else(|| space.default());
-        let times = self.times(&best);
-        let mut moments = Moments::default();
-        for time in &times {
-            // A number that its sums cannot hold was refused when it was told.
-            let _ = moments.push(*time);
-        }
-        let known = elapsed_of(&moments);
-        json!({
-            "parametrization": self.file.spell(&best),
-            "mean": known.map(|known| known.mean),
-            "n": times.len(),
-            "interval": known.and_then(|known| known.interval),
-        })
+        best.unwrap_or_else(|| self.file.space.default())
     }
 
-    /// The seconds of the parametrization's counted runs.
-    fn times(&self, parametrization: &Parametrization) -> Vec<f64> {
-        let runs = self.runs.iter();
-        runs.filter(|run| run.pending.parametrization == *parametrization)
-            .filter_map(|run| match run.outcome {
-                Some(Outcome::Elapsed(elapsed)) => Some(elapsed),
-                _ => None,
+    /// The best so far in the file's spelling, with its values.
+    pub fn recommended(&self) -> (Map<String, Json>, Known) {
+        let best = self.best();
+        (self.file.spell(&best), self.known(&best))
+    }
+
+    /// The default in the file's spelling, with its values.
+    pub fn default(&self) -> (Map<String, Json>, Known) {
+        let default = self.file.space.default();
+        (self.file.spell(&default), self.known(&default))
+    }
+
+    fn known(&self, parametrization: &Parametrization) -> Known {
+        let of = |run: &&Run| run.asked.parametrization == *parametrization;
+        Known::of(self.runs.iter().filter(of).filter_map(Run::value))
+    }
+
+    /// What the comparison shows; none of a plan without one.
+    pub fn gained(&self) -> Option<Gained> {
+        let default = self.file.space.default().key();
+        (self.plan.compare > 0)
+            .then(|| comparison::gained(&self.runs, &default, self.plan.goal, self.scale))
+    }
+
+    /// The runs that have ended, in the order of their ends, each with its id.
+    pub fn outcomes(&self) -> impl Iterator<Item = (u64, Outcome)> {
+        let ended = self.ended.iter().map(|place| &self.runs[*place]);
+        ended.filter_map(|run| Some((run.asked.id, run.outcome?)))
+    }
+
+    fn recommendation(&self) -> Json {
+        let (parametrization, known) = self.recommended();
+        let mut answer = json!({
+            "parametrization": parametrization,
+            "mean": known.mean,
+            "n": known.n,
+            "interval": known.interval,
+        });
+        if let Some(gained) = self.gained() {
+            answer["gain"] = json!(gained);
+            answer["default"] = json!(self.default().0);
+        }
+        answer
+    }
+
+    fn listed(&self) -> Json {
+        let run = |run: &Run| {
+            let (state, value) = match run.outcome {
+                None => ("open", None),
+                Some(Outcome::Failed) => ("failed", None),
+                Some(Outcome::Value(value)) => ("complete", Some(value)),
+                Some(Outcome::Cut(value)) => ("cut", Some(value)),
+            };
+            json!({
+                "id": run.asked.id,
+                "parametrization": self.file.spell(&run.asked.parametrization),
+                "role": run.asked.role,
+                "state": state,
+                "value": value,
             })
-            .collect()
+        };
+        let runs: Vec<Json> = self.runs.iter().map(run).collect();
+        json!({"runs": runs})
+    }
+
+    /// What each parameter explains of the values.
+    fn importance(&self) -> Json {
+        match self.epoch().importance(&self.history) {
+            Ok(importance) => {
+                let parameters = self.file.space.parameters();
+                let shares = importance.shares.iter().filter_map(|share| {
+                    let name = parameters.get(share.place)?.name.clone();
+                    Some((name, json!({"alone": share.alone, "in_all": share.in_all})))
+                });
+                json!({"skill": importance.skill, "importance": shares.collect::<Map<_, _>>()})
+            }
+            Err(silence) => json!({"importance": {}, "because": silence.to_string()}),
+        }
     }
 
     fn open(&self) -> impl Iterator<Item = (usize, &Run)> {
@@ -239,6 +629,52 @@ impl Session {
             all if all > SHOWN => format!(" (open: {}, ...)", open[..SHOWN].join(", ")),
             _ => format!(" (open: {})", open.join(", ")),
         }
+    }
+}
+
+/// Adds a run that has ended to a history. Errs, without a change, on a number that does not enter.
+fn enter(history: &mut History, run: &Run, scale: Scale) -> Result<(), SampleError> {
+    let Some(outcome) = run.outcome else {
+        return Ok(());
+    };
+    let ordinal = i64::try_from(run.asked.id).unwrap_or(i64::MAX);
+    let parametrization = &run.asked.parametrization;
+    let tested = &mut history.tested;
+    let known = tested
+        .iter()
+        .position(|known| known.parametrization == *parametrization);
+    let mut entry = match known {
+        Some(place) => tested[place].clone(),
+        None => Tested::new(parametrization.clone(), ordinal),
+    };
+    match outcome {
+        Outcome::Failed => entry.record_failure(ordinal),
+        Outcome::Value(value) => {
+            entry.record_measures(&run.measures);
+            entry.record(ordinal, scale.enter(value))?;
+        }
+        Outcome::Cut(value) => entry.record_censored(ordinal, scale.enter(value))?,
+    }
+    match known {
+        Some(place) => tested[place] = entry,
+        None => tested.push(entry),
+    }
+    history.tally += Tally::of(run.asked.phase, run.asked.role);
+    Ok(())
+}
+
+/// The settings of the comparison: the search is over, and every other run, by a draw, is of the
+/// default.
+fn comparing(settings: &Settings, tally: &Tally) -> Settings {
+    const EVERY: u32 = 2;
+    Settings {
+        controls: true,
+        control_every: EVERY,
+        control_every_at_first: EVERY,
+        control_every_promising: EVERY,
+        control_every_resolved: EVERY,
+        budget: u32::try_from(tally.explored).unwrap_or(u32::MAX),
+        ..settings.clone()
     }
 }
 

@@ -54,7 +54,10 @@ fn fuzz_lines() {
 {"tell":{"id":2,"elapsed":3,"censored":true}}
 {"ask":true}
 {"tell":{"id":3,"failed":true}}
-{"recommend":true}"#;
+{"recommend":true}
+{"add":{"parametrization":{"cache":"off","nodes":3,"direct":false},"value":2}}
+{"runs":true}
+{"importance":true}"#;
     io_autotune_fuzzing::Target::new("lines", &[sample])
         .rounds(1500)
         .run(|input| {
@@ -63,7 +66,7 @@ fn fuzz_lines() {
                 let answer = session.answer(line);
                 if let Some(error) = answer.get("error") {
                     let error = error.as_str().unwrap();
-                    let says = ["write", "tell", "ask"]
+                    let says = ["write", "tell", "ask", "cannot be added"]
                         .iter()
                         .any(|word| error.contains(word));
                     assert!(says, "{error:?}");
@@ -76,7 +79,8 @@ fn fuzz_lines() {
 #[test]
 fn the_page_is_right() {
     let page = include_str!("../../../../docs/optimize.md");
-    let (_, toml) = page.split_once("```toml\n").unwrap();
+    let (_, reference) = page.split_once("\n## The space\n").unwrap();
+    let (_, toml) = reference.split_once("```toml\n").unwrap();
     let toml = toml.split_once("```").unwrap().0;
     let json = &page[page.find("      {\"parameters\": [").unwrap()..];
     let json = json.split_once("\n\n").unwrap().0;
@@ -182,7 +186,7 @@ fn bad_lines_are_answered_and_change_nothing() {
         ("", "cannot be read"),
         ("{", "cannot be read"),
         ("[]", "cannot be read"),
-        ("{}", "none of ask, tell and recommend"),
+        ("{}", "holds none of ask"),
         (r#"{"ask":false}"#, "none of"),
         (r#"{"ask":true,"recommend":true}"#, "more than one"),
         (r#"{"asks":true}"#, "unknown field `asks`"),
@@ -389,4 +393,242 @@ fn a_misspelt_key_of_a_line_is_named_with_the_one_that_is_meant() {
         let error = session.answer(line)["error"].to_string();
         assert!(error.contains(meant), "{error}");
     }
+}
+
+fn plan(runs: u32, compare: u32, goal: Goal) -> Plan {
+    Plan {
+        runs,
+        compare,
+        goal,
+        method: MethodName::SurrogateGenetic,
+        seed: 7,
+    }
+}
+
+/// Asks and tells until there is nothing more; the reason if the session ended before its runs.
+fn finish(session: &mut Session, value: impl Fn(u64, &Json) -> f64) -> Option<Json> {
+    loop {
+        let answer = session.answer(r#"{"ask":true}"#);
+        if answer.get("error").is_some() {
+            return None;
+        }
+        if let Some(why) = answer.get("done") {
+            return Some(why.clone());
+        }
+        let id = answer["id"].as_u64().unwrap();
+        let value = value(id, &answer["parametrization"]);
+        assert_eq!(
+            tell(session, id, &format!("\"value\":{value}")),
+            json!({"ok": true})
+        );
+    }
+}
+
+/// A number from 0.98 to 1.02 that only the id tells.
+fn noise(id: u64) -> f64 {
+    1.0 + 0.02 * (((id * 7919) % 101) as f64 / 50.0 - 1.0)
+}
+
+#[test]
+fn what_was_chosen_is_compared_with_the_default_by_draws() {
+    let mut session = Session::planned(file(), plan(50, 24, Goal::Seconds));
+    finish(&mut session, |id, of| time(of) * noise(id));
+    let roles: Vec<Role> = session.runs.iter().map(|run| run.asked.role).collect();
+    let drawn = |role| roles[26..].iter().filter(|one| **one == role).count();
+    assert!(
+        drawn(Role::Control) >= 4 && drawn(Role::Settled) >= 4,
+        "{roles:?}"
+    );
+    assert!(!roles[1..26].contains(&Role::Control));
+    let answer = session.answer(r#"{"recommend":true}"#);
+    let gain = &answer["gain"];
+    assert_eq!(gain["verdict"], "better", "{answer}");
+    assert_eq!(gain["unit"], "share");
+    let truth = 1.0 - time(&answer["parametrization"]) / time(&answer["default"]);
+    let end = |name: &str| gain[name].as_f64().unwrap();
+    assert!(end("low") < truth && truth < end("high"), "{truth} {gain}");
+    assert!((end("estimate") - truth).abs() < 0.05, "{truth} {gain}");
+    assert_eq!(gain["default"]["n"], drawn(Role::Control));
+}
+
+#[test]
+fn where_nothing_is_gained_no_gain_is_claimed() {
+    for seed in 0..8 {
+        let plan = Plan {
+            seed,
+            ..plan(40, 16, Goal::Seconds)
+        };
+        let mut session = Session::planned(file(), plan);
+        finish(&mut session, |id, _| 3.0 * noise(id + seed));
+        let gain = session.gained().unwrap();
+        assert!(
+            matches!(gain.verdict, Verdict::NotShown | Verdict::NoEffect),
+            "{gain:?}"
+        );
+    }
+}
+
+#[test]
+fn a_default_that_is_the_best_ends_the_comparison() {
+    let mut session = Session::planned(file(), plan(40, 16, Goal::Seconds));
+    let default = json!({"cache": "off", "nodes": 2, "direct": false});
+    let why = finish(&mut session, |id, of| {
+        if *of == default {
+            noise(id)
+        } else {
+            9.0 * noise(id)
+        }
+    });
+    assert!(
+        why.is_some_and(|why| why.to_string().contains("default is the best")),
+        "it asks on"
+    );
+}
+
+#[test]
+fn a_default_that_never_completes_ends_the_comparison() {
+    let mut session = Session::planned(file(), plan(20, 8, Goal::Seconds));
+    let (id, _) = ask(&mut session);
+    tell(&mut session, id, "\"failed\":true");
+    let why = finish(&mut session, |id, of| time(of) * noise(id)).unwrap();
+    assert!(why.to_string().contains("did not complete"), "{why}");
+}
+
+#[test]
+fn the_comparison_waits_for_the_search() {
+    let mut session = Session::planned(file(), plan(10, 4, Goal::Seconds));
+    let open: Vec<(u64, Json)> = (0..6).map(|_| ask(&mut session)).collect();
+    let wait = session.answer(r#"{"ask":true}"#);
+    let said = wait["wait"].as_str().unwrap();
+    assert!(said.contains("(open: 1, 2, 3, 4, 5, 6)"), "{said}");
+    for (id, parametrization) in open {
+        tell(
+            &mut session,
+            id,
+            &format!("\"elapsed\":{}", time(&parametrization)),
+        );
+    }
+    ask(&mut session);
+}
+
+#[test]
+fn small_and_large_are_opposites_and_numbers_may_be_negative() {
+    let of = |goal: Goal, sign: f64| {
+        let mut session = Session::planned(file(), plan(40, 0, goal));
+        finish(&mut session, |_, of| sign * (time(of) - 20.0));
+        session.answer(r#"{"runs":true}"#)["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|run| run["parametrization"].clone())
+            .collect::<Vec<_>>()
+    };
+    let minimized = of(Goal::Minimize, 1.0);
+    assert_eq!(minimized, of(Goal::Maximize, -1.0));
+    let best = minimized.iter().map(time).fold(f64::INFINITY, f64::min);
+    assert_eq!(best, 10.0);
+}
+
+#[test]
+fn a_session_that_is_made_anew_goes_on_as_if_it_had_never_ended() {
+    for (goal, compare) in [(Goal::Seconds, 12), (Goal::Maximize, 0)] {
+        let plan = plan(30, compare, goal);
+        let mut whole = Session::planned(file(), plan);
+        finish(&mut whole, |id, of| time(of) * noise(id));
+        let records = whole.take_records();
+        for cut in 0..records.len() {
+            let mut again = Session::planned(file(), plan);
+            let text = serde_json::to_string(&records[..cut]).unwrap();
+            again.restore(serde_json::from_str(&text).unwrap()).unwrap();
+            assert!(again.take_records().is_empty());
+            if cut % 7 == 0 {
+                finish(&mut again, |id, of| time(of) * noise(id));
+                assert_eq!(again.listed(), whole.listed(), "{goal} {cut}");
+                assert_eq!(again.recommendation(), whole.recommendation());
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_that_were_open_are_asked_for_again() {
+    let mut session = session(20, MethodName::SurrogateGenetic);
+    let runs: Vec<(u64, Json)> = (0..3).map(|_| ask(&mut session)).collect();
+    tell(&mut session, 2, "\"failed\":true");
+    let mut again = Session::planned(file(), session.plan());
+    again.restore(session.take_records()).unwrap();
+    for place in [0, 2] {
+        assert_eq!(ask(&mut again), runs[place]);
+    }
+    assert_eq!(ask(&mut again).0, 4);
+}
+
+#[test]
+fn records_that_are_incomplete_or_of_another_space_are_refused() {
+    let mut one = session(20, MethodName::SurrogateGenetic);
+    ask(&mut one);
+    ask(&mut one);
+    let records = one.take_records();
+    let error = session(20, MethodName::Random).restore(records[1..].to_vec());
+    assert_eq!(error, Err(SessionError::Record { id: 2, runs: 0 }));
+    let text = r#"{"parameters": [{"name": "a", "kind": "int", "values": [1, 2, 3]}]}"#;
+    let other = SpaceFile::parse(text, Path::new("a.json")).unwrap();
+    let error = Session::new(other, 5, 1, MethodName::Random).restore(records);
+    assert!(
+        matches!(error, Err(SessionError::Parametrization { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn what_was_not_asked_for_can_be_added_and_is_learnt_from() {
+    let mut session = session(30, MethodName::SurrogateGenetic);
+    let default = json!({"cache": "off", "nodes": 2, "direct": false});
+    let best = json!({"cache": "on", "buffer": "16M", "nodes": 6, "direct": false});
+    for (id, run) in [(1, &default), (2, &best)] {
+        let line = json!({"add": {"parametrization": run, "elapsed": time(run)}});
+        assert_eq!(session.answer(&line.to_string()), json!({"id": id}));
+    }
+    let open = json!({"add": {"parametrization": best}});
+    assert_eq!(session.answer(&open.to_string()), json!({"id": 3}));
+    let recommended = session.answer(r#"{"recommend":true}"#);
+    assert_eq!(recommended["parametrization"], best);
+    // The default has run.
+    assert_ne!(ask(&mut session).1, default);
+    for (wrong, words) in [
+        (
+            json!({"cache": "off", "nodes": 9, "direct": false}),
+            "nodes",
+        ),
+        (json!({"cache": "off", "direct": false}), "nodes"),
+        (
+            json!({"cache": "on", "buffer": "1M", "nodes": 2, "direct": true}),
+            "cannot be added",
+        ),
+        (json!({"cache": null}), "cannot be added"),
+    ] {
+        let line = json!({"add": {"parametrization": wrong, "elapsed": 2}});
+        let answer = session.answer(&line.to_string());
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(error.contains(words), "{answer}");
+    }
+    let line = json!({"add": {"parametrization": best, "elapsed": -2}});
+    assert!(session.answer(&line.to_string()).get("error").is_some());
+    assert_eq!(session.runs.len(), 4);
+}
+
+#[test]
+fn what_the_parameters_explain_is_told_once_enough_ran() {
+    let mut session = session(40, MethodName::SurrogateGenetic);
+    let few = session.answer(r#"{"importance":true}"#);
+    assert!(
+        few["because"].as_str().unwrap().contains("it takes"),
+        "{few}"
+    );
+    finish(&mut session, |_, of| time(of));
+    let known = session.answer(r#"{"importance":true}"#);
+    assert!(
+        known["importance"]["cache"]["in_all"].as_f64().unwrap() > 0.1,
+        "{known}"
+    );
 }

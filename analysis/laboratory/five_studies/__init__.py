@@ -1,0 +1,1 @@
+"""The same five studies by Optuna's default, its Gaussian process, and ours."""

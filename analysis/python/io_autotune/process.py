@@ -1,0 +1,133 @@
+"""The installed `io-autotune optimize`, as a process that answers lines of JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from io_autotune.errors import EngineEnded, OtherVersion, ProgramNotFound, SpaceError, StorageError
+
+# Where it is not in PATH, this variable of the environment names it.
+VARIABLE = "IO_AUTOTUNE_PROGRAM"
+
+
+def own_version() -> str:
+    """Return this package's version."""
+    try:
+        return version("io-autotune")
+    except PackageNotFoundError:  # From the tree.
+        return ""
+
+
+@functools.lru_cache
+def program(command: str) -> str:
+    """Return the path of the installed program, of this package's version."""
+    path = shutil.which(command)
+    if path is None:
+        raise ProgramNotFound(
+            f"the program {command!r} is not in PATH: install io-autotune, or name it in the "
+            f"environment, as in {VARIABLE}=/opt/io-autotune/bin/io-autotune"
+        )
+    asked = [path, "--version"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    found, own = said.split()[-1:], own_version()
+    if own and [".".join(one.split(".")[:2]) for one in found] != [".".join(own.split(".")[:2])]:
+        raise OtherVersion(
+            f"{path} is {said.strip() or 'no io-autotune'}, and this package is of version {own}: "
+            "install the package that comes with it, or the other way round"
+        )
+    return path
+
+
+class Process:
+    """A running `io-autotune optimize`. Threads take turns."""
+
+    def __init__(self, space: str, options: Sequence[str]) -> None:
+        """Start it on a space, the text of a file."""
+        self._lock = threading.Lock()
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
+        with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
+            file.write(space)
+            file.flush()
+            self._places = file.name, _storage(options)
+            self._process = subprocess.Popen(
+                [
+                    program(os.environ.get(VARIABLE, "io-autotune")),
+                    "optimize",
+                    "--space",
+                    file.name,
+                    *options,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                encoding="utf-8",
+                # Ctrl-C is for whoever called: what is kept is whole at any moment.
+                start_new_session=True,
+            )
+            self._end = weakref.finalize(self, _end, self._process)
+            # It has read the space once it answers.
+            self.ask({"runs": True})
+
+    def ask(self, line: dict[str, object]) -> dict[str, Any]:
+        """Return the answer to one line."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        with self._lock:
+            try:
+                stdin.write(json.dumps(line, allow_nan=False) + "\n")
+                stdin.flush()
+                answer = stdout.readline()
+            except (BrokenPipeError, ValueError):
+                answer = ""
+        if not answer:
+            raise self._ended()
+        read: dict[str, Any] = json.loads(answer)
+        return read
+
+    def _ended(self) -> Exception:
+        self.close()
+        self._errors.seek(0)
+        said = self._errors.read().strip().removeprefix("io-autotune: ")
+        space, storage = self._places
+        if said.startswith(space):
+            # Nobody has seen the file.
+            return SpaceError(re.sub(rf"{re.escape(space)}(:\d+)*: ", "", said))
+        if storage and said.startswith(storage):
+            return StorageError(said)
+        return EngineEnded(
+            f"io-autotune optimize ended with status {self._process.returncode}: "
+            f"{said or 'it said nothing'}; what was told is kept in the storage, if there is one"
+        )
+
+    def close(self) -> None:
+        """End it; what was told is kept."""
+        self._end()
+
+
+def _storage(options: Sequence[str]) -> str:
+    """Return the path of the storage; nothing where there is none."""
+    values = (one.partition("=")[2] for one in options if one.startswith("--storage="))
+    return next(values, "")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            # What could not be written has no reader any more.
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+    process.wait()

@@ -1,0 +1,179 @@
+//! A command that is run, timed, and ended with all that it started.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+use super::template::Invocation;
+
+/// The most bytes of an output that are read, from its end.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// A process that runs, with all that it starts.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// None once it was waited for: its number may be another's then.
+    group: Arc<Mutex<Option<Pid>>>,
+    pub(super) started: Instant,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) slot: u32,
+    pub(super) took: Duration,
+    pub(super) status: io::Result<ExitStatus>,
+    pub(super) output: Output,
+}
+
+/// What a process wrote.
+#[derive(Debug)]
+pub(super) struct Output {
+    stdout: Option<File>,
+    stderr: Option<File>,
+}
+
+impl Running {
+    /// Starts a command; `ended` hears of its end. `keeps_output`: what it writes is read, else only
+    /// what it writes of errors. Errs when it cannot be started.
+    pub(super) fn start(
+        invocation: &Invocation,
+        run: u64,
+        slot: u32,
+        keeps_output: bool,
+        ended: Sender<Ended>,
+    ) -> io::Result<Self> {
+        let Some((program, arguments)) = invocation.words.split_first() else {
+            return Err(io::Error::other("there is no program"));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("IO_AUTOTUNE_RUN", run.to_string())
+            .env("IO_AUTOTUNE_SLOT", slot.to_string())
+            .stdin(Stdio::null())
+            // Its own group, so that all that it starts ends with it.
+            .process_group(0);
+        for (name, value) in &invocation.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        // Files, and no pipes: nothing waits for who reads, and none is held open by what stays behind.
+        let stderr = tempfile::tempfile()?;
+        command.stderr(stderr.try_clone()?);
+        let stdout = keeps_output.then(tempfile::tempfile).transpose()?;
+        command.stdout(match &stdout {
+            Some(file) => Stdio::from(file.try_clone()?),
+            None => Stdio::null(),
+        });
+        let started = Instant::now();
+        let child = command.spawn()?;
+        let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+        let group = Arc::new(Mutex::new(Some(Pid::from_raw(pid))));
+        let theirs = Arc::clone(&group);
+        std::thread::spawn(move || {
+            let (status, took) = wait(child, &theirs, started);
+            // Who is not there any more does not want to know.
+            let _ = ended.send(Ended {
+                slot,
+                took,
+                status,
+                output: Output {
+                    stdout,
+                    stderr: Some(stderr),
+                },
+            });
+        });
+        Ok(Running { group, started })
+    }
+
+    /// Sends a signal to it and to all that it started.
+    pub(super) fn signal(&self, signal: Signal) {
+        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = *group {
+            // What has ended needs no signal.
+            let _ = killpg(group, signal);
+        }
+    }
+}
+
+fn wait(
+    mut child: Child,
+    group: &Mutex<Option<Pid>>,
+    started: Instant,
+) -> (io::Result<ExitStatus>, Duration) {
+    let pid = i32::try_from(child.id()).unwrap_or_default();
+    // Its number stays its own until it is waited for.
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    while waitid(Id::Pid(Pid::from_raw(pid)), flags) == Err(nix::errno::Errno::EINTR) {}
+    let took = started.elapsed();
+    let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(left) = group.take() {
+        let _ = killpg(left, Signal::SIGKILL);
+    }
+    (child.wait(), took)
+}
+
+impl Output {
+    /// The ends of what was written, output before errors.
+    pub(super) fn text(&mut self) -> String {
+        let mut text = String::new();
+        for file in [self.stdout.take(), self.stderr.take()]
+            .into_iter()
+            .flatten()
+        {
+            text.push_str(&end_of(file));
+        }
+        text
+    }
+}
+
+fn end_of(mut file: File) -> String {
+    let mut bytes = Vec::new();
+    let read = || {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MOST_OUTPUT)))?;
+        file.take(MOST_OUTPUT).read_to_end(&mut bytes)
+    };
+    match read() {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) => format!("its output cannot be read: {error}"),
+    }
+}
+
+/// The last lines of a text, on one.
+pub(super) fn last_words(text: &str) -> String {
+    const LINES: usize = 3;
+    const BYTES: usize = 400;
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
+    let from = last.floor_char_boundary(last.len().saturating_sub(BYTES));
+    last[from..].to_owned()
+}
+
+/// How a process ended badly, in words; none if it ended well.
+pub(super) fn failure(status: &io::Result<ExitStatus>) -> Option<String> {
+    match status {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit status {code}"),
+            (None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, None) => "it ended".to_owned(),
+        }),
+        Err(error) => Some(format!("its end is not known: {error}")),
+    }
+}
