@@ -1,4 +1,4 @@
-"""What does not grow: a suggestion's time with runs and ended orders, the service's memory; lists."""
+"""What does not grow: a suggestion's time with runs and orders, memory; and lists of studies."""
 
 from __future__ import annotations
 
