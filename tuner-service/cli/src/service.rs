@@ -118,9 +118,6 @@ impl RunsOf {
     }
 }
 
-/// The most studies of a page of a service before 0.4: a page of this length need not be the last.
-const PAGE_BEFORE_0_4: usize = 25;
-
 /// The largest answer, in bytes: far above any list of the service's.
 const LISTS: usize = 64 * 1024 * 1024;
 
@@ -184,7 +181,7 @@ impl Service {
             let query = query.with("limit", Some(STUDIES_PAGE));
             let path = format!("/v1/studies{query}");
             let page: Vec<_> = self.page(&path, studies.is_empty()).await?;
-            let is_last = page.len() < STUDIES_PAGE as usize && page.len() != PAGE_BEFORE_0_4;
+            let is_last = page.is_empty();
             studies.extend(page);
             if is_last {
                 return Ok(studies);

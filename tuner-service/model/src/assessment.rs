@@ -45,7 +45,7 @@ pub struct Assessment {
 }
 
 /// The numbers that screens show of an epoch beside its gain, stored by its last verdict, so that
-/// no reader loads the epoch's runs or fits a surrogate. Means are in the history's numbers, which
+/// lists of studies load no epoch's runs and fit no surrogate. Means are in the history's numbers, which
 /// are reciprocals if the objective is maximised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -44,7 +44,7 @@ pub use reason::{
     Acquisition, BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
 };
 pub use rows::{AuditLine, JobName, Outcome, Pin, Removed};
-pub use rule::{Headroom, LongerLimit, Next, Pause, Progress, Rule, Standing, Unknown};
+pub use rule::{Headroom, LongerLimit, Next, Others, Pause, Progress, Rule, Standing, Unknown};
 pub use run::{Phase, Role};
 pub use sluid::{NoSluid, Sluid};
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};

@@ -109,9 +109,31 @@ pub struct Standing {
     /// parametrizations that should beat the default are explored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// The runs of other users, or what other studies have learnt, were a part of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub with_others: bool,
+    /// What of other studies decides, too.
+    #[serde(default, skip_serializing_if = "Others::is_none")]
+    pub others: Others,
+}
+
+/// What of other studies decides on a study's runs beside its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Others {
+    /// Nothing.
+    #[default]
+    None,
+    /// The search begins from what they have learnt.
+    Learnt,
+    /// Their runs count as the study's own, by a rule of the site.
+    Runs,
+}
+
+impl Others {
+    /// Returns true if nothing of other studies decides.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Others::None
+    }
 }
 
 /// The ended runs of an epoch, as the rules count them. Runs in flight are not among them.

@@ -8,8 +8,8 @@ use io_autotune_engine::{
     SurrogateCache, elapsed_of,
 };
 use io_autotune_model::{
-    Assessment, CleanedEstimates, Effect, Elapsed, Estimate, Gain, Outlook, Overview, Recommended,
-    SharedGain,
+    Assessment, CleanedEstimates, Effect, Elapsed, Estimate, Gain, Others, Outlook, Overview,
+    Recommended, SharedGain,
 };
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
@@ -67,9 +67,10 @@ pub(crate) struct Reckoning<'a> {
 }
 
 impl Reckoning<'_> {
-    /// A digest of the engine's version and of the settings: an assessment of another one is renewed.
+    /// A digest of the release, the engine's version and the settings: an assessment of another one is
+    /// renewed.
     pub(crate) fn digest(&self) -> String {
-        let what = json!([ENGINE_VERSION, self.settings]).to_string();
+        let what = json!([env!("CARGO_PKG_VERSION"), ENGINE_VERSION, self.settings]).to_string();
         let digest = Sha256::digest(what.as_bytes());
         digest[..8]
             .iter()
@@ -172,8 +173,7 @@ pub(crate) async fn of(
     })
 }
 
-/// The overview of a study whose assessment has none: its epoch has no verdict yet, or an earlier
-/// release gave the last one.
+/// The overview of a study in this state.
 pub(crate) fn overview_of(
     state: &StudyState,
     outlook: Outlook,
@@ -197,7 +197,11 @@ pub(crate) fn overview_of(
     let recommended = epoch.recommend(history);
     Overview {
         standing: Standing {
-            with_others: heard.hearing.is_some() || !sources.is_empty(),
+            others: match (heard.hearing, sources.is_empty()) {
+                (Some(_), _) => Others::Runs,
+                (None, false) => Others::Learnt,
+                (None, true) => Others::None,
+            },
             ..standing_of(&epoch, history, own.history())
         },
         tested: history.tested.len() as u64,
@@ -304,9 +308,9 @@ fn assessment(
     let overview = overview_of(state, outlook, reckoning);
     let restricted = restricted_to_own(state);
     // Every question below is about the study's own runs, which are fitted once.
-    let surrogates = match overview.standing.with_others {
-        true => Arc::<SurrogateCache>::default(),
-        false => reckoning.surrogates.of(state.epoch_id),
+    let surrogates = match overview.standing.others {
+        Others::None => reckoning.surrogates.of(state.epoch_id),
+        Others::Learnt | Others::Runs => Arc::<SurrogateCache>::default(),
     };
     let epoch = Epoch::restricted(&restricted, reckoning.settings, state.seed)
         .with_outlook(gain.outlook())

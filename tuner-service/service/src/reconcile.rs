@@ -122,6 +122,7 @@ impl Reconciliation {
     ) -> Self {
         let Reconciled {
             settings,
+            reads_sources: _,
             config,
             retention,
         } = reconciled;
@@ -153,7 +154,7 @@ impl Reconciliation {
             ..
         } = &*self.reconciler;
         Self::new(
-            store.clone(),
+            store.reading_sources(reconciled.reads_sources),
             Arc::clone(cluster),
             Arc::clone(apart),
             Arc::clone(surrogates),
@@ -219,6 +220,7 @@ impl Reconciliation {
 #[derive(Clone, Debug)]
 pub(crate) struct Reconciled {
     pub(crate) settings: Settings,
+    pub(crate) reads_sources: bool,
     pub(crate) config: ReconcileConfig,
     pub(crate) retention: RetentionConfig,
 }

@@ -72,11 +72,28 @@ pub(crate) async fn open_epoch(
         opening.drift,
         opening.objective.to_string()
     )
-    .execute(connection)
+    .execute(&mut *connection)
     .await
     .named(name)?;
     one_row(name, &result)?;
+    assess_again(connection, name, study_id).await?;
     Ok(ordinal)
+}
+
+/// Has the next sweep assess a study: its last assessment is of an epoch before.
+async fn assess_again(
+    connection: &mut Connection,
+    name: &'static str,
+    study_id: i64,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update studies set assessed_by = null where id = $1 and assessed_by is not null",
+        study_id
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    Ok(())
 }
 
 /// Opens the next epoch in a changed space, under the study's lock. Runs and a pin that still fit
@@ -92,9 +109,10 @@ pub(crate) async fn open_changed_epoch(
     open_following_epoch(connection, name, parent, parent.epoch + 1, space, why).await?;
     let has_settled = parent.history.tally.settled > 0;
     if has_settled && stays_settled(&parent.space, space) {
-        // The assessment stays valid, and belongs to the new epoch until that has a verdict.
+        // The claim stays valid, and belongs to the new epoch until that has a verdict. What is told of
+        // the space before is not.
         sqlx::query!(
-            "update studies set assessment = jsonb_set(assessment, '{epoch}', to_jsonb($2::int))
+            "update studies set assessment = jsonb_set(assessment - 'overview', '{epoch}', to_jsonb($2::int))
              where id = $1 and assessment->'epoch' = to_jsonb($3::int)",
             parent.study_id,
             parent.epoch + 1,
@@ -169,6 +187,7 @@ pub(crate) async fn open_following_epoch(
     space: &Space,
     why: &str,
 ) -> Result<(), StoreError> {
+    assess_again(connection, name, parent.study_id).await?;
     let History { tested, tally } = carried(&parent.history, &parent.space, space);
     let epoch_id = sqlx::query_scalar!(
         "insert into epochs (study_id, ordinal, parent_id, takes, taken_judgements, space, seed, opened_why,

@@ -95,6 +95,12 @@ impl Store {
         }
     }
 
+    /// The same store, which is told what other studies have learnt or not.
+    #[must_use]
+    pub fn reading_sources(&self, reads_sources: bool) -> Self {
+        self.with(self.most_studies, reads_sources)
+    }
+
     /// Applies missing migrations. If several programs start together, one applies them and the
     /// others wait without a limit. Returns an error if a newer version's schema needs a newer
     /// program, and if there are missing migrations that the role may not apply.

@@ -212,7 +212,7 @@ impl Store {
     pub async fn share(&self, study_id: i64, share: Option<&str>) -> Result<(), StoreError> {
         const NAME: &str = "share";
         sqlx::query!(
-            "update studies set share = $2 where id = $1 and share is distinct from $2",
+            "update studies set share = $2, assessed_by = null where id = $1 and share is distinct from $2",
             study_id,
             share
         )

@@ -268,7 +268,13 @@ impl Store {
                       (select r.limit_seconds from runs r
                        where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
                        order by r.id desc limit 1) as limit_seconds,
-                      coalesce(n.pending, '[]') as "pending!: Json<Vec<Pending>>"
+                      case when n.in_flight > 0 then
+                          coalesce((select jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
+                                                                        'role', role, 'count', count) order by first)
+                                    from (select r.parametrization, r.phase, r.role, count(*) as count, min(r.id) as first
+                                          from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
+                                          group by r.parametrization, r.phase, r.role) flying), '[]')
+                          else '[]' end as "pending!: Json<Vec<Pending>>"
                from page s
                left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
                join lateral (select id, ordinal, opened_at, opened_why, takes, drift, space, objective
@@ -277,10 +283,7 @@ impl Store {
                                     count(*) filter (where state = 'censored') as censored,
                                     count(*) filter (where state = 'in_flight') as in_flight,
                                     count(*) filter (where state = 'not_counted') as not_counted,
-                                    count(*) filter (where started_at > now() - interval '7 days') as lately,
-                                    jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
-                                                                 'role', role, 'count', 1) order by r.id)
-                                        filter (where state = 'in_flight' and not released) as pending
+                                    count(*) filter (where started_at > now() - interval '7 days') as lately
                              from runs r where r.epoch_id = e.id) n on true
                order by s.name, s.owner_uid, s.accelerator, s.id"#,
             visible.own,

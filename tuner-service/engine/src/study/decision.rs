@@ -3,7 +3,7 @@
 use io_autotune_model::history::{History, Pending};
 use io_autotune_model::reason::{Reason, Suggestion};
 use io_autotune_model::run::{Phase, Role};
-use io_autotune_model::{Mixture, Progress, Rule, Standing};
+use io_autotune_model::{Mixture, Others, Progress, Rule, Standing};
 
 use crate::study::epoch::Epoch;
 use crate::study::rules::{Condition, Kind, RULES, Row};
@@ -101,7 +101,7 @@ impl Situation<'_> {
                 explores: false,
                 pause: None,
                 progress,
-                with_others: false,
+                others: Others::None,
             };
         }
         let steps = steps().filter(|(row, _)| row.rule > Rule::Baseline);
@@ -110,7 +110,7 @@ impl Situation<'_> {
             search: next.rule,
             explores: next.suggestion.role.explores(),
             pause: self.is_held().then(|| self.pause()),
-            with_others: false,
+            others: Others::None,
             progress: Progress {
                 design_left: self.design_left(),
                 ..progress

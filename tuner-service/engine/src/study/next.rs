@@ -5,7 +5,7 @@ use io_autotune_model::history::Pending;
 use io_autotune_model::run::Phase;
 use io_autotune_model::space::Space;
 use io_autotune_model::text::seconds;
-use io_autotune_model::{Gain, GainVerdict, Headroom, Next, Rule, Standing, Unknown};
+use io_autotune_model::{Gain, GainVerdict, Headroom, Next, Others, Rule, Standing, Unknown};
 
 use crate::study::facts::{Facts, InFlight};
 use crate::study::rules::{Condition, Kind, RULES, Row};
@@ -118,12 +118,22 @@ impl<'a> Reader<'a> {
         unknown.map(|(_, one)| one).collect()
     }
 
-    /// Returns true if the runs of others may change the rule: what the search makes of them is known
-    /// as of the last verdict alone.
+    /// Returns true if what other studies have shown since the study's last verdict may change the rule.
     fn depends_on_others(&self, rule: Rule) -> bool {
-        let mut rows = RULES.iter().filter(|row| row.rule == rule);
-        let is_of_the_search = rows.any(|row| matches!(row.applies, Condition::Search(_)));
-        self.standing.with_others && is_of_the_search && rule != Rule::Concluded
+        match self.standing.others {
+            Others::None => false,
+            // What they have learnt changes what the search expects.
+            Others::Learnt => {
+                let mut rows = RULES.iter().filter(|row| row.rule == rule);
+                let is_of_the_search = rows.any(|row| matches!(row.applies, Condition::Search(_)));
+                is_of_the_search || matches!(rule, Rule::AwaitingResults | Rule::Concluded)
+            }
+            // Their runs are counted, too.
+            Others::Runs => !matches!(
+                rule,
+                Rule::Observed | Rule::Off | Rule::Pinned | Rule::Restarted | Rule::Settled
+            ),
+        }
     }
 
     /// Returns true if runs in flight may change the rule: they change the surrogate's expectation

@@ -205,7 +205,8 @@ pub(super) async fn end(
             "order ended"
         );
         found.renew(&service).await;
-        (ended, Some(Found::of(&service, scope).await?))
+        // The order is ended, though a study of it be gone by now.
+        (ended, Found::of(&service, scope).await.ok())
     };
     let then = |row: &StudyRow| match &after {
         None => without(row, kind),

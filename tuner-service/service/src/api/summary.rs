@@ -30,8 +30,13 @@ use crate::limits::known_limit;
 use crate::plain;
 use crate::reader::Reader;
 
+/// The most studies of a page whose overviews are computed, because none is stored. A page ends before
+/// the next one: it takes some milliseconds each.
+const COMPUTED: usize = 25;
+
 /// A page of studies. Each has the results that its last verdict stored, with its runs in flight
-/// and its orders as they are now. A page of one study is made as [`study`] makes it.
+/// and its orders as they are now. A first page of one study is made as [`study`] makes it. A page may
+/// be shorter than its limit; the last one is empty.
 pub(crate) async fn studies(
     service: &Service,
     asker: Asker,
@@ -39,6 +44,7 @@ pub(crate) async fn studies(
 ) -> Result<Vec<StudySummary>, ApiError> {
     let mut rows = service.store.studies(filter).await?;
     if rows.len() == 1
+        && filter.after.is_none()
         && let Some(row) = rows.pop()
     {
         return Ok(vec![study(service, asker, row).await?]);
@@ -46,27 +52,44 @@ pub(crate) async fn studies(
     let by = service.reckoning().digest();
     let mut deciding = Deciding::default();
     let mut summaries = Vec::with_capacity(rows.len());
+    let mut computed = 0;
     for row in rows {
-        let assessment = assessed(service, &row, &by).await?;
+        let is_by_others = row.assessed_by.as_deref() != Some(&by);
+        let known = match kept(&row).filter(|_| !is_by_others || computed >= COMPUTED) {
+            Some(known) => known,
+            None if computed >= COMPUTED => break,
+            None => {
+                computed += 1;
+                let state = service.store.study_state(row.study_id).await?;
+                assessed(service, &state).await?
+            }
+        };
         let decided_by = deciding.of(service, asker, &row).await?;
-        summaries.push(shown(service, row, assessment, decided_by));
+        summaries.push(shown(service, row, known, decided_by));
     }
     Ok(summaries)
 }
 
-/// A study as a page of several has it.
+/// A study as a page of several has it, where what is stored is of this release and these settings.
 pub(crate) async fn in_brief(
     service: &Service,
     asker: Asker,
     row: StudyRow,
 ) -> Result<StudySummary, ApiError> {
-    let assessment = assessed(service, &row, &service.reckoning().digest()).await?;
+    let by = service.reckoning().digest();
+    let known = match kept(&row).filter(|_| row.assessed_by.as_deref() == Some(&by)) {
+        Some(known) => known,
+        None => {
+            let state = service.store.study_state(row.study_id).await?;
+            assessed(service, &state).await?
+        }
+    };
     let decided_by = Deciding::default().of(service, asker, &row).await?;
-    Ok(shown(service, row, assessment, decided_by))
+    Ok(shown(service, row, known, decided_by))
 }
 
 /// A study, with the studies with which it shares and the accelerator of jobs that name none, for
-/// which its runs and those of others are read.
+/// which its runs and those of others are read. What others decide is as it is now.
 pub(crate) async fn study(
     service: &Service,
     asker: Asker,
@@ -83,34 +106,39 @@ async fn study_of(
     state: &StudyState,
     hearing: Option<Hearing>,
 ) -> Result<StudySummary, ApiError> {
+    let by = service.reckoning().digest();
+    let is_alone = state.siblings.is_empty() && state.sources.is_empty();
+    let is_of_now = is_alone && row.assessed_by.as_deref() == Some(&by);
+    let known = match kept(&row).filter(|_| is_of_now) {
+        Some(known) => known,
+        None => assessed(service, state).await?,
+    };
+    let decided_by = Deciding::default().of(service, asker, &row).await?;
     let sharing = sharing(service, &row.application, state, hearing);
     let chosen = chosen(service, &row, state).map(|chosen| match chosen.instead {
         Some(_) => format!("Jobs that name no accelerator get {chosen}."),
         None => format!("{chosen}."),
     });
-    let mut summary = in_brief(service, asker, row).await?;
+    let mut summary = shown(service, row, known, decided_by);
     summary.sharing = sharing;
     summary.warnings.extend(chosen);
     Ok(summary)
 }
 
-/// A study's assessment with its overview: as the epoch's last verdict stored it. The overview is
-/// computed before the first verdict, and where another engine or other settings gave the last one.
+/// A study's assessment with its overview, as the epoch's last verdict or a sweep stored them.
+fn kept(row: &StudyRow) -> Option<(Assessment, Overview)> {
+    let assessment = row.assessment.clone()?;
+    let overview = assessment.overview.clone()?;
+    Some((assessment, overview))
+}
+
+/// A study's assessment with its overview as it is in this state.
 async fn assessed(
     service: &Service,
-    row: &StudyRow,
-    by: &str,
+    state: &StudyState,
 ) -> Result<(Assessment, Overview), ApiError> {
-    let kept = row.assessment.as_ref();
-    let kept = kept.filter(|_| row.assessed_by.as_deref() == Some(by));
-    if let Some((assessment, overview)) =
-        kept.and_then(|kept| Some((kept, kept.overview.as_ref()?)))
-    {
-        return Ok((assessment.clone(), overview.clone()));
-    }
-    let state = service.store.study_state(row.study_id).await?;
-    let assessment = assess::of(&service.store, service.reckoning(), &state).await?;
-    let overview = assess::overview_of(&state, state.outlook, service.reckoning());
+    let assessment = assess::of(&service.store, service.reckoning(), state).await?;
+    let overview = assess::overview_of(state, state.outlook, service.reckoning());
     Ok((assessment, overview))
 }
 

@@ -95,7 +95,7 @@ fn standing(search: Rule, explored: u64) -> Standing {
         search,
         explores: search.explores(),
         pause: None,
-        with_others: false,
+        others: Others::None,
         progress: Progress {
             settled: search == Rule::Concluded,
             total: 30,

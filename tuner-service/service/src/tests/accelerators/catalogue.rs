@@ -401,6 +401,27 @@ async fn a_settled_study_stays_so_with_its_claim_when_values_are_added() {
     assert_eq!(service.database.number(SEARCH_AGAIN).await, 0);
 }
 
+#[tokio::test]
+async fn what_is_no_longer_offered_is_not_shown_as_chosen() {
+    let catalogue = SiteCatalogue::with(&["romio"]);
+    let service = claimed(&catalogue).await;
+    assert_eq!(service.study("ocean").await["recommended"]["size"], 4);
+    catalogue.put("small", &sized("small", "[1, 2]"));
+    service.look_at_files().await;
+    service.job(ALICE, SMALL).start(&service).await;
+    service.job(BOB, SMALL).start(&service).await;
+    let listed = service.user(ADMIN).get("/v1/studies").await.ok();
+    let listed = listed.as_array().unwrap();
+    let owned = listed.iter().find(|one| one["uid"] == ALICE);
+    let study = owned.unwrap();
+    assert_eq!(
+        (&study["epoch"], &study["phase"]),
+        (&json!(2), &json!("settled"))
+    );
+    assert_ne!(study["recommended"]["size"], 4, "{study}");
+    assert_ne!(study["differs"]["size"], 4, "{study}");
+}
+
 const SEARCH_AGAIN: &str = "select count(*) from audit where action = 'search-again'";
 
 #[tokio::test]

@@ -122,15 +122,19 @@ async fn a_list_is_of_what_was_asked_for() {
 #[tokio::test]
 async fn a_page_has_500_studies_and_the_next_one_begins_behind_its_last() {
     let service = TestService::new().await;
-    service.job(ALICE, "app=paged-000").start(&service).await;
+    service
+        .job(ALICE, "app=paged-000")
+        .runs(&service, 10.0)
+        .await;
     let copies = "with named as (
             insert into applications (owner_uid, name)
             select owner_uid, 'paged-' || lpad(n::text, 3, '0')
             from applications, generate_series(500, 1, -1) n
             returning id
         ), begun as (
-            insert into studies (application_id, accelerator, context, context_key, cluster)
-            select named.id, accelerator, context, context_key, cluster from named, studies
+            insert into studies (application_id, accelerator, context, context_key, cluster, assessment, assessed_by)
+            select named.id, accelerator, context, context_key, cluster, assessment, assessed_by
+            from named, studies
             returning id
         )
         insert into epochs (study_id, ordinal, takes, space, seed, opened_why)
@@ -161,6 +165,23 @@ async fn a_page_has_500_studies_and_the_next_one_begins_behind_its_last() {
         .collect();
     assert_eq!(all, expected);
     assert_eq!(of("?after=999999").await.len(), 0);
+
+    // What no verdict has stored is computed for 25 studies of a page, which ends before the next one.
+    let forgotten = "update studies set assessment = null where id % 2 = 0";
+    service.database.execute(forgotten).await;
+    let (mut found, mut pages, mut after) = (Vec::new(), 0, String::new());
+    loop {
+        let page = of(&after).await;
+        let Some(last) = page.last() else {
+            break;
+        };
+        after = format!("?after={}", last["study_id"]);
+        pages += 1;
+        found.extend(page);
+    }
+    let found: Vec<&str> = found.iter().map(|one| text(&one["application"])).collect();
+    assert_eq!(found, expected);
+    assert!((9..=12).contains(&pages), "{pages} pages");
 }
 
 /// The fields that a study has when it is asked for alone, and not in a list, because they need its
