@@ -127,7 +127,7 @@ def Float(  # noqa: N802
     steps = [ends[0] + (ends[1] - ends[0]) * i / max(levels - 1, 1) for i in range(levels)]
     # Few digits are easy to read; a narrow range needs more to have its levels.
     narrow = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
-    digits = 6 + math.ceil(math.log10(min(max(narrow, 1.0), 1e11)))
+    digits = 6 + math.floor(math.log10(min(max(narrow, 1.0), 1e11)))
     inner = [float(f"{math.exp(step) if log else step:.{digits}g}") for step in steps]
     values = sorted({min(max(one, low), high) for one in [float(low), *inner[1:-1], float(high)]})
     if default is not None:
