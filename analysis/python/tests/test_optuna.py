@@ -9,7 +9,7 @@ from typing import Literal
 
 import optuna
 import pytest
-from io_autotune.optuna import Sampler
+from io_autotune.optuna import Sampler, _parameter
 from optuna.testing import pytest_samplers
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -120,8 +120,10 @@ def test_more_parameters_than_are_searched_are_drawn_at_random() -> None:
 
 
 def test_a_long_range_of_integers_has_levels_on_its_steps() -> None:
+    long = optuna.distributions.IntDistribution(1, 9_999_997, step=3)
+    assert len(_parameter(long, 51).values) == 51
     study = optuna.create_study(sampler=Sampler(seed=1))
-    study.optimize(lambda trial: trial.suggest_int("x", 1, 9_999_999, step=3) / 1e6, n_trials=5)
+    study.optimize(lambda trial: trial.suggest_int("x", 1, 9_999_997, step=3) / 1e6, n_trials=5)
     assert all((trial.params["x"] - 1) % 3 == 0 for trial in study.trials)
 
 
