@@ -278,6 +278,29 @@ def test_a_study_that_ended_early_runs_nothing_more(optimize: Run, work: Path) -
         assert len(ran(work)) == before
 
 
+# From the comparison on, what is not the default fails in two of three runs.
+FRAIL = """#!/bin/sh
+n=$(cat n 2>/dev/null || echo 0)
+echo $((n + 1)) > n
+if [ "$1" != 6 ] && [ "$n" -ge 16 ] && [ $((n % 3)) != 0 ]; then exit 1; fi
+echo "rate: $((100 - ($1 - 2) * ($1 - 2)))"
+"""
+
+
+def test_what_fails_more_often_than_the_default_is_not_to_be_used(
+    optimize: Run, work: Path
+) -> None:
+    (work / "work").write_text(FRAIL)
+    options = ("--runs=40", "--compare=24", "--warm-up=0", "--goal=maximize")
+    done = optimize(*options, "--measure=rate: (.*)", command=("./work", "{level}"))
+    assert done.returncode == 0, done.stderr
+    *_, gain, use = done.stdout.splitlines()
+    assert " chosen and 0 default runs of the comparison failed" in gain
+    assert gain.startswith("gain     none is shown by ")
+    assert use == "use      ./work 6"
+    assert " failed " in next(line for line in done.stdout.splitlines() if line[:6] == "chosen")
+
+
 def test_the_command_to_use_is_the_one_that_was_compared(optimize: Run, work: Path) -> None:
     result = told(optimize(*RATE, "--json"))
     compared = [one["parametrization"] for one in kept(work, "asked") if one["role"] == "settled"]
