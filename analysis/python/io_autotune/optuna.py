@@ -93,11 +93,8 @@ class Sampler(BaseSampler):
         with _LOCK:
             others = study.get_trials(deepcopy=False)
             trials = [one for one in others if one._trial_id != trial._trial_id]
-            options = [
-                f"--runs={max(100, 2 * len(trials) + 2)}",
-                f"--seed={self._seed}",
-                f"--goal={goal}",
-            ]
+            runs = max(100, 2 * len(trials) + 2)
+            options = [f"--runs={runs}", f"--seed={self._seed}", f"--goal={goal}"]
             with closing(Process(space.toml(), options)) as process:
                 for one in trials:
                     params = self._given.get(one._trial_id, {}) | one.params

@@ -138,9 +138,7 @@ class Study:
                 raise errors.MustWait(str(why))
             case {"done": why}:
                 raise errors.Finished(str(why))
-        raise errors.Finished(
-            f"{answer.get('error')}; or plan more: study.plan({2 * self._plan[0]})"
-        )
+        raise errors.Finished(f"{answer.get('error')}; or: study.plan({2 * self._plan[0]})")
 
     def tell(
         self,
