@@ -192,9 +192,122 @@ def test_a_default_that_fails_in_the_warm_up_says_why_before_anything_is_tuned(
 ) -> None:
     done = optimize("--runs=5", command=("sh", "-c", "echo no such disk >&2; exit 7"))
     assert done.returncode == 1
-    assert "the default failed (exit status 7)" in done.stderr
+    assert "the default failed, exit status 7" in done.stderr
     assert "no such disk" in done.stderr
     assert kept(work, "asked") == []
+
+
+def test_a_measure_that_finds_nothing_is_said_in_the_warm_up(optimize: Run, work: Path) -> None:
+    done = optimize("--runs=5", "--measure=speed: ([0-9]+)", command=("echo", "rate: 3"))
+    assert done.returncode == 1
+    assert "--measure finds nothing in: rate: 3" in done.stderr
+    assert kept(work, "asked") == []
+
+
+def test_where_no_run_completes_nothing_is_chosen(optimize: Run) -> None:
+    done = optimize("--runs=5", "--compare=0", "--warm-up=0", command=("false", "{level}"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no run completed: 5 of 5 runs failed" in done.stderr
+
+
+def test_a_measured_time_that_no_run_has_is_a_failure(optimize: Run, work: Path) -> None:
+    script = 'echo "took: $(($1 - 6))"'
+    done = optimize(
+        *("--runs=6", "--compare=0", "--warm-up=0", "--goal=seconds", "--measure=took: (.*)"),
+        command=("sh", "-c", script, "sh", "{level}"),
+    )
+    assert "failed, 0 s is not above zero" in done.stderr
+    assert len(kept(work, "told")) == 6
+
+
+def test_a_number_ends_with_its_stream(optimize: Run, work: Path) -> None:
+    script = "printf 'rate: 12'; printf '34' >&2"
+    done = optimize(
+        *("--runs=1", "--compare=0", "--warm-up=0", "--measure=rate: ([0-9]+)"),
+        command=("sh", "-c", script, "sh", "{level}"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert kept(work, "told") == [{"id": 1, "outcome": {"value": 12.0}}]
+
+
+def test_of_a_long_output_whole_lines_are_searched(optimize: Run, work: Path) -> None:
+    # The last MiB begins within the number.
+    script = r"printf 'rate: 9876\n%1048573s\n' ''"
+    done = optimize(
+        *("--runs=1", "--compare=0", "--warm-up=0", "--measure=([0-9]+)"),
+        command=("sh", "-c", script, "sh", "{level}"),
+    )
+    assert done.returncode == 1
+    assert kept(work, "told") == [{"id": 1, "outcome": "failed"}]
+
+
+# What is not the default runs for ever, and the default fails or ends at once.
+ENDLESS = """
+case $1 in
+  6) exit $2;;
+  1|2|3) ;;
+  *) sleep 600;;
+esac
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_without_a_warm_up_there_is_a_limit_too(optimize: Run, work: Path, status: int) -> None:
+    options = ("--compare=0", "--warm-up=0", "--limit=1x")
+    command = ("sh", "-c", ENDLESS, "sh", "{level}", str(status))
+    (work / "space.toml").write_text(
+        SPACE.replace("max = 9", "max = 6").replace("min = 1", "min = 3")
+    )
+    if status == 0:
+        # What an earlier start measured is known to the next.
+        assert optimize("--runs=1", *options, command=command).returncode == 0
+    done = optimize("--runs=6", *options, command=command)
+    assert len(kept(work, "told")) == 6, done.stderr
+    assert "cut short" in done.stderr
+    assert ("the limit is 1 times as long as the quickest run" in done.stderr) == (status == 1)
+
+
+def test_a_study_that_ended_early_runs_nothing_more(optimize: Run, work: Path) -> None:
+    options = ("--runs=20", "--measure=(7)")
+    script = "echo ran >> ran; echo 7"
+    first = optimize(*options, command=("sh", "-c", script, "sh", "{level}"))
+    assert first.returncode == 0, first.stderr
+    if len(kept(work, "told")) < 20:
+        before = len(ran(work))
+        optimize(*options, command=("sh", "-c", script, "sh", "{level}"))
+        assert len(ran(work)) == before
+
+
+# From the comparison on, what is not the default fails in two of three runs.
+FRAIL = """#!/bin/sh
+n=$(cat n 2>/dev/null || echo 0)
+echo $((n + 1)) > n
+if [ "$1" != 6 ] && [ "$n" -ge 16 ] && [ $((n % 3)) != 0 ]; then exit 1; fi
+echo "rate: $((100 - ($1 - 2) * ($1 - 2)))"
+"""
+
+
+def test_what_fails_more_often_than_the_default_is_not_to_be_used(
+    optimize: Run, work: Path
+) -> None:
+    (work / "work").write_text(FRAIL)
+    options = ("--runs=40", "--compare=24", "--warm-up=0", "--goal=maximize")
+    done = optimize(*options, "--measure=rate: (.*)", command=("./work", "{level}"))
+    assert done.returncode == 0, done.stderr
+    *_, gain, use = done.stdout.splitlines()
+    assert " chosen and 0 default runs of the comparison failed" in gain
+    assert gain.startswith("gain     none is shown by ")
+    assert use == "use      ./work 6"
+    assert " failed " in next(line for line in done.stdout.splitlines() if line[:6] == "chosen")
+
+
+def test_the_command_to_use_is_the_one_that_was_compared(optimize: Run, work: Path) -> None:
+    result = told(optimize(*RATE, "--json"))
+    compared = [one["parametrization"] for one in kept(work, "asked") if one["role"] == "settled"]
+    assert compared
+    assert {json.dumps(one, sort_keys=True) for one in compared} == {
+        json.dumps(result["chosen"]["parametrization"], sort_keys=True)
+    }
 
 
 def test_what_is_wrong_with_the_command_line_is_said_with_what_to_write(optimize: Run) -> None:
@@ -308,3 +421,5 @@ def test_a_terminal_shows_how_far_it_is(work: Path) -> None:
     assert b"work: " in shown
     assert b" of 30 runs, best 100" in shown
     assert b"(the default 84" in shown
+    if any(one["outcome"] == "failed" for one in kept(work, "told")):
+        assert b"failed, " in shown

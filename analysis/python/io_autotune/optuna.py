@@ -6,6 +6,7 @@ import math
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import optuna
@@ -20,6 +21,7 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from io_autotune.errors import Error
 from io_autotune.process import Process
 from io_autotune.space import Categorical, Float, Int, Ordered, Parameter, Space, nearest
 
@@ -27,6 +29,8 @@ from io_autotune.space import Categorical, Float, Int, Ordered, Parameter, Space
 MOST_PARAMETERS = 20
 # Steps of a range beyond which levels are taken.
 MOST_STEPS = 1000
+# Samplers take turns; a lock of their own could not go to another process.
+_LOCK = threading.Lock()
 
 
 class Sampler(BaseSampler):
@@ -46,7 +50,6 @@ class Sampler(BaseSampler):
         self._shared = IntersectionSearchSpace()
         # What was given to trials whose values the storage does not have yet.
         self._given: dict[int, dict[str, Any]] = {}
-        self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
         """Draw otherwise in another process."""
@@ -61,11 +64,8 @@ class Sampler(BaseSampler):
         shared = self._shared.calculate(study)
         several = {name: one for name, one in sorted(shared.items()) if not one.single()}
         if len(several) > MOST_PARAMETERS:
-            warnings.warn(
-                f"{len(several)} parameters: the first {MOST_PARAMETERS} by name are searched, the "
-                "others are drawn at random",
-                stacklevel=2,
-            )
+            some = f"the first {MOST_PARAMETERS} by name are searched, the others drawn at random"
+            warnings.warn(f"{len(several)} parameters: {some}", stacklevel=2)
         return dict(list(several.items())[:MOST_PARAMETERS])
 
     def sample_independent(
@@ -89,34 +89,31 @@ class Sampler(BaseSampler):
         known = {name: _parameter(one, self._levels) for name, one in search_space.items()}
         names = {f"p{place}": name for place, name in enumerate(search_space)}
         space = Space({short: known[name] for short, name in names.items()})
-        is_large = study.direction == StudyDirection.MAXIMIZE
-        with self._lock:
-            trials = [
-                one for one in study.get_trials(deepcopy=False) if one._trial_id != trial._trial_id
-            ]
+        goal = "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
+        with _LOCK:
+            others = study.get_trials(deepcopy=False)
+            trials = [one for one in others if one._trial_id != trial._trial_id]
             runs = max(100, 2 * len(trials) + 2)
-            goal = "maximize" if is_large else "minimize"
             options = [f"--runs={runs}", f"--seed={self._seed}", f"--goal={goal}"]
-            process = Process(space.toml(), options)
-            try:
+            with closing(Process(space.toml(), options)) as process:
                 for one in trials:
                     params = self._given.get(one._trial_id, {}) | one.params
                     if one.state.is_finished():
                         self._given.pop(one._trial_id, None)
                     if _fits(params, search_space) and (told := _told(one)) is not None:
-                        values = {
-                            s: _level(search_space[n], known[n], params[n])
-                            for s, n in names.items()
-                        }
-                        process.ask({"add": {"parametrization": space.encode(values), **told}})
-                asked = space.decode(process.ask({"ask": True})["parametrization"])
-            finally:
-                process.close()
-            given = {
-                name: _value(search_space[name], asked[short]) for short, name in names.items()
-            }
+                        level = {n: _level(search_space[n], known[n], params[n]) for n in known}
+                        values = space.encode({short: level[n] for short, n in names.items()})
+                        _answered(process.ask({"add": {"parametrization": values, **told}}))
+                asked = space.decode(_answered(process.ask({"ask": True}))["parametrization"])
+            given = {n: _value(search_space[n], asked[short]) for short, n in names.items()}
             self._given[trial._trial_id] = given
         return given
+
+
+def _answered(answer: dict[str, Any]) -> dict[str, Any]:
+    if "error" in answer:
+        raise Error(answer["error"])
+    return answer
 
 
 def _told(trial: FrozenTrial) -> dict[str, object] | None:
@@ -129,7 +126,7 @@ def _told(trial: FrozenTrial) -> dict[str, object] | None:
         case TrialState.WAITING:
             return None
         case TrialState.PRUNED:
-            # The last value that it reported is what it would have had at best.
+            # A heuristic: a loss that falls would have ended lower than what it reported last.
             last = trial.last_step
             value = None if last is None else trial.intermediate_values[last]
             if value is not None and math.isfinite(value):
@@ -149,11 +146,13 @@ def _parameter(distribution: BaseDistribution, levels: int) -> Parameter:
     match distribution:
         case CategoricalDistribution():
             return Categorical(range(len(distribution.choices)))
-        case IntDistribution(log=True):
-            low, high = distribution.low, distribution.high
+        case IntDistribution(log=True, low=low, high=high):
             return Ordered(
                 sorted({round(one) for one in Float(low, high, log=True, levels=levels).values})
             )
+        case IntDistribution(low=low, high=high, step=step) if (high - low) // step >= MOST_STEPS:
+            some = Float(low, high, levels=levels).values
+            return Ordered(sorted({low + round((one - low) / step) * step for one in some}))
         case IntDistribution():
             return Int(distribution.low, distribution.high, distribution.step)
         case FloatDistribution(step=float(step)) if (

@@ -31,9 +31,8 @@ def history(study: Study, ax: Axes | None = None) -> Axes:
             ax.plot(list(some), list(some.values()), marker, label=state)
     failed = [run.id for run in study.runs if run.state == "failed"]
     if failed:
-        ax.plot(
-            failed, [0.02] * len(failed), "x", label="failed", transform=ax.get_xaxis_transform()
-        )
+        low = ax.get_xaxis_transform()
+        ax.plot(failed, [0.02] * len(failed), "x", label="failed", transform=low)
     best = study.best
     if best.value is not None:
         ax.axhline(best.value, linestyle="--", label="mean of the best")

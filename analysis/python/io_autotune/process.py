@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from io_autotune.errors import EngineEnded, OtherVersion, ProgramNotFound, SpaceError, StorageError
+from io_autotune import errors
 
 # Where it is not in PATH, this variable of the environment names it.
 VARIABLE = "IO_AUTOTUNE_PROGRAM"
@@ -35,7 +35,7 @@ def program(command: str) -> str:
     """Return the path of the installed program, of this package's version."""
     path = shutil.which(command)
     if path is None:
-        raise ProgramNotFound(
+        raise errors.ProgramNotFound(
             f"the program {command!r} is not in PATH: install io-autotune, or name it in the "
             f"environment, as in {VARIABLE}=/opt/io-autotune/bin/io-autotune"
         )
@@ -43,7 +43,7 @@ def program(command: str) -> str:
     said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     found, own = said.split()[-1:], own_version()
     if own and [".".join(one.split(".")[:2]) for one in found] != [".".join(own.split(".")[:2])]:
-        raise OtherVersion(
+        raise errors.OtherVersion(
             f"{path} is {said.strip() or 'no io-autotune'}, and this package is of version {own}: "
             "install the package that comes with it, or the other way round"
         )
@@ -56,65 +56,93 @@ class Process:
     def __init__(self, space: str, options: Sequence[str]) -> None:
         """Start it on a space, the text of a file."""
         self._lock = threading.Lock()
+        self._asked = space, options
+        self.closed = False
+        self._is_broken = True
+        self._start()
+
+    def _start(self) -> None:
+        space, options = self._asked
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
         with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
             file.write(space)
             file.flush()
             self._places = file.name, _storage(options)
+            command = program(os.environ.get(VARIABLE, "io-autotune"))
             self._process = subprocess.Popen(
-                [
-                    program(os.environ.get(VARIABLE, "io-autotune")),
-                    "optimize",
-                    "--space",
-                    file.name,
-                    *options,
-                ],
+                [command, "optimize", "--space", file.name, *options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                text=True,
                 encoding="utf-8",
                 # Ctrl-C is for whoever called: what is kept is whole at any moment.
                 start_new_session=True,
             )
             self._end = weakref.finalize(self, _end, self._process)
+            self._is_broken = False
             # It has read the space once it answers.
-            self.ask({"runs": True})
+            self._exchange('{"runs":true}')
 
     def ask(self, line: dict[str, object]) -> dict[str, Any]:
-        """Return the answer to one line."""
+        """Return the answer to one line. After an interrupt it starts again from its storage."""
+        try:
+            text = json.dumps(line, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise errors.ValueRefused(f"a value is no finite number: {error}") from None
+        with self._lock:
+            if self.closed:
+                raise errors.Error("the study is closed: make it anew, with its storage, to go on")
+            if self._is_broken:
+                self._start()
+            return self._exchange(text)
+
+    def _exchange(self, text: str) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        with self._lock:
-            try:
-                stdin.write(json.dumps(line, allow_nan=False) + "\n")
-                stdin.flush()
-                answer = stdout.readline()
-            except (BrokenPipeError, ValueError):
-                answer = ""
+        try:
+            stdin.write(text + "\n")
+            stdin.flush()
+            answer = stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        except BaseException:
+            # The answer may still come, and would be taken for that to the next line.
+            self._stop()
+            raise
         if not answer:
             raise self._ended()
         read: dict[str, Any] = json.loads(answer)
         return read
 
     def _ended(self) -> Exception:
-        self.close()
+        self._stop()
         self._errors.seek(0)
         said = self._errors.read().strip().removeprefix("io-autotune: ")
         space, storage = self._places
         if said.startswith(space):
             # Nobody has seen the file.
-            return SpaceError(re.sub(rf"{re.escape(space)}(:\d+)*: ", "", said))
+            return errors.SpaceError(re.sub(rf"{re.escape(space)}(:\d+)*: ", "", said))
         if storage and said.startswith(storage):
-            return StorageError(said)
-        return EngineEnded(
+            mine = "; if a study of this process has it, end that by study.close()"
+            return errors.StorageError(said + (mine if "has it open" in said else ""))
+        return errors.EngineEnded(
             f"io-autotune optimize ended with status {self._process.returncode}: "
             f"{said or 'it said nothing'}; what was told is kept in the storage, if there is one"
         )
 
+    def _stop(self) -> None:
+        self._is_broken = True
+        self._end()
+
+    def restart(self) -> None:
+        """Start again at the next use, so that runs that are open are asked for again."""
+        with self._lock:
+            self._stop()
+
     def close(self) -> None:
         """End it; what was told is kept."""
+        self.closed = True
         self._end()
 
 

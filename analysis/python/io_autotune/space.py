@@ -25,7 +25,7 @@ Params = dict[str, Any]
 def _toml(value: object) -> str:
     """Return a value as TOML has it."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(one)}" for key, one in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_toml(one) for one in value) + "]"
     return json.dumps(value).replace("\x7f", "\\u007f")
@@ -125,10 +125,11 @@ def Float(  # noqa: N802
         raise SpaceError(f"Float({low}, {high}, log=True): low must be above zero")
     ends = (math.log(low), math.log(high)) if log else (low, high)
     steps = [ends[0] + (ends[1] - ends[0]) * i / max(levels - 1, 1) for i in range(levels)]
-    inner = [float(f"{math.exp(step) if log else step:.6g}") for step in steps]
-    values = sorted(
-        {min(max(value, low), high) for value in [float(low), *inner[1:-1], float(high)]}
-    )
+    # Few digits are easy to read; a narrow range needs more to have its levels.
+    narrow = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
+    digits = 6 + math.floor(math.log10(min(max(narrow, 1.0), 1e11)))
+    inner = [float(f"{math.exp(step) if log else step:.{digits}g}") for step in steps]
+    values = sorted({min(max(one, low), high) for one in [float(low), *inner[1:-1], float(high)]})
     if default is not None:
         default = nearest(values, default, log=log)
     return _parameter(Parameter, "ordered", values, default, when)

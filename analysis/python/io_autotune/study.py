@@ -4,33 +4,20 @@
 >>> study.optimize(lambda params: (params["x"] - 3) ** 2 + params["y"])
 >>> study.best.params
 {'x': 3, 'y': 0.0}
->>> len(study.runs)
-30
->>> study.close()
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from io_autotune.errors import (
-    Cut,
-    Error,
-    Failed,
-    Finished,
-    MustWait,
-    SpaceError,
-    ToldTwice,
-    UnknownRun,
-    ValueRefused,
-)
+from io_autotune import errors
 from io_autotune.process import Process
 from io_autotune.space import Float, Int, Parameter, Params, Space
 
@@ -41,6 +28,8 @@ __all__ = ["Best", "Float", "Gain", "Int", "Run", "Study"]
 
 Direction = Literal["minimize", "maximize", "seconds"]
 Function = Callable[[Params], float]
+Catch = tuple[type[Exception], ...]
+Callback = Callable[["Study", "Run"], None]
 
 
 @dataclass(frozen=True)
@@ -130,7 +119,7 @@ class Study:
     def plan(self, runs: int, compare: int | None = None) -> None:
         """Change how many runs there are in all, and how many of them compare."""
         plan = (runs, self._plan[1] if compare is None else compare)
-        if plan != self._plan:
+        if plan != self._plan and not self._process.closed:
             self._process.close()
             self._plan = plan
             self._process = self._start()
@@ -146,12 +135,10 @@ class Study:
             case {"id": int(id_), "parametrization": labels}:
                 return Run(id_, self.space.decode(labels))
             case {"wait": why}:
-                raise MustWait(str(why))
+                raise errors.MustWait(str(why))
             case {"done": why}:
-                raise Finished(str(why))
-        raise Finished(
-            f"{answer.get('error')}; or plan more, as in study.plan({2 * self._plan[0]})"
-        )
+                raise errors.Finished(str(why))
+        raise errors.Finished(f"{answer.get('error')}; or: study.plan({2 * self._plan[0]})")
 
     def tell(
         self,
@@ -170,10 +157,9 @@ class Study:
         told: dict[str, object] = {"id": id_}
         if failed or (value is not None and math.isnan(value)):
             told["failed"] = True
-        elif value is None:
-            raise ValueRefused(f"run {id_}: tell its value, or failed=True")
-        elif math.isinf(value):
-            raise ValueRefused(f"run {id_}: {value} is not finite: tell a number, or failed=True")
+        elif value is None or math.isinf(value):
+            why = f"run {id_}: {value} is not finite: tell a number, or failed=True"
+            raise errors.ValueRefused(why)
         else:
             told |= {"value": float(value), "censored": cut}
         if measures:
@@ -195,13 +181,13 @@ class Study:
         said = answer.get("error")
         if said is None:
             return answer
-        kinds: list[tuple[str, type[Error]]] = [
-            ("told of before", ToldTwice),
-            ("there is no run", UnknownRun),
-            ("the parametrization", SpaceError),
-            ("of the budget", Finished),
+        kinds: list[tuple[str, type[errors.Error]]] = [
+            ("told of before", errors.ToldTwice),
+            ("there is no run", errors.UnknownRun),
+            ("the parametrization", errors.SpaceError),
+            ("of the budget", errors.Finished),
         ]
-        raise next((kind for word, kind in kinds if word in said), ValueRefused)(said)
+        raise next((kind for word, kind in kinds if word in said), errors.ValueRefused)(said)
 
     def optimize(
         self,
@@ -210,9 +196,9 @@ class Study:
         jobs: int = 1,
         *,
         compare: int | None = None,
-        catch: tuple[type[Exception], ...] = (),
+        catch: Catch = (),
         executor: futures.Executor | None = None,
-        callback: Callable[[Study, Run], None] | None = None,
+        callback: Callback | None = None,
     ) -> None:
         """Run a function of the params until the study has `runs` runs in all.
 
@@ -231,65 +217,72 @@ class Study:
         self.plan(self._plan[0] if runs is None else runs, compare)
         if len([run for run in self.runs if run.state != "open"]) >= self._plan[0]:
             return
-        pool = executor or futures.ThreadPoolExecutor(jobs)
+        own = None if executor or jobs == 1 else futures.ThreadPoolExecutor(jobs)
+        pool = executor or own
+        submit = pool.submit if pool else _here
         open_runs: dict[futures.Future[float], Run] = {}
         try:
             while True:
                 while len(open_runs) < jobs and (run := self._next(bool(open_runs))):
-                    open_runs[pool.submit(function, run.params)] = run
+                    open_runs[submit(function, run.params)] = run
                 if not open_runs:
                     return
                 done, _ = futures.wait(open_runs, return_when=futures.FIRST_COMPLETED)
-                for future in done:
-                    ended = self._ended(open_runs.pop(future), future, catch)
-                    if callback is not None:
-                        callback(self, ended)
+                ended = {future: open_runs.pop(future) for future in done}
+                self._tell_of(ended, (errors.Failed, *catch), callback)
+        except BaseException:
+            # What is open is asked for again by the next call.
+            self._process.restart()
+            raise
         finally:
-            if executor is None:
-                pool.shutdown(wait=False, cancel_futures=True)
+            if own is not None:
+                own.shutdown(wait=False, cancel_futures=True)
+
+    def _tell_of(
+        self, ended: Mapping[futures.Future[float], Run], catch: Catch, callback: Callback | None
+    ) -> None:
+        lost = None
+        for future, run in ended.items():
+            try:
+                one = self._ended(run, future, catch)
+                if callback is not None:
+                    callback(self, one)
+            except Exception as error:  # noqa: BLE001 - it leaves once the others are told of
+                lost = lost or error
+        if lost is not None:
+            raise lost
 
     def _next(self, some_open: bool) -> Run | None:
         try:
             return self.ask()
-        except Finished:
+        except (errors.Finished, errors.MustWait) as end:
+            if isinstance(end, errors.MustWait) and not some_open:
+                raise
             return None
-        except MustWait:
-            if some_open:
-                return None
-            raise
 
-    def _ended(
-        self, run: Run, future: futures.Future[float], catch: tuple[type[Exception], ...]
-    ) -> Run:
+    def _ended(self, run: Run, future: futures.Future[float], catch: Catch) -> Run:
+        value, is_cut = None, False
         try:
             value = float(future.result())
-            self.tell(run, value)
-        except Cut as cut:
-            self.tell(run, cut.bound, cut=True)
-        except Failed:
-            self.tell(run, failed=True)
-        except catch:
-            self.tell(run, failed=True)
+        except errors.Cut as cut:
+            value, is_cut = cut.bound, True
         except futures.BrokenExecutor:
-            raise  # The run is asked for again.
-        except Exception:
-            if future.exception() is not None:
-                self.tell(run, failed=True)
-            raise
+            raise  # The run is asked for again, as after each exception that is not named.
+        except catch:
+            pass
+        try:
+            self.tell(run, value, failed=value is None, cut=is_cut)
+        except errors.ValueRefused as refused:
+            warnings.warn(f"{refused}: it counts as failed", stacklevel=2)
+            self.tell(run, failed=True)
         return next(one for one in self.runs if one.id == run.id)
 
     @property
     def runs(self) -> list[Run]:
         """All runs, in the order in which they were asked for."""
-        listed = self._process.ask({"runs": True})["runs"]
+        listed, decode = self._process.ask({"runs": True})["runs"], self.space.decode
         return [
-            Run(
-                one["id"],
-                self.space.decode(one["parametrization"]),
-                one["role"],
-                one["state"],
-                one["value"],
-            )
+            Run(one["id"], decode(one["parametrization"]), one["role"], one["state"], one["value"])
             for one in listed
         ]
 
@@ -319,9 +312,8 @@ class Study:
         """The default: the first run."""
         absent: Params = {}
         for name, one in self.space.parameters.items():
-            if all(
-                absent.get(other) in _some(values) for other, values in (one.when or {}).items()
-            ):
+            when = (one.when or {}).items()
+            if all(absent.get(other) in _some(values) for other, values in when):
                 absent[name] = one.default
         return absent
 
@@ -343,10 +335,7 @@ class Study:
         """Return a row for each run: id, role, state, value and the params. Needs pandas."""
         import pandas as pd  # noqa: PLC0415 - optional
 
-        rows = [
-            {"id": run.id, "role": run.role, "state": run.state, "value": run.value, **run.params}
-            for run in self.runs
-        ]
+        rows = [vars(run) | run.params for run in self.runs]
         return pd.DataFrame(rows, columns=["id", "role", "state", "value", *self.space.parameters])
 
     def close(self) -> None:
@@ -357,15 +346,19 @@ class Study:
         """Return the study, which is closed at the end."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
 
 
 def _some(values: object) -> Iterable[object]:
     return values if isinstance(values, (list, tuple, set)) else [values]
+
+
+def _here(function: Function, params: Params) -> futures.Future[float]:
+    future: futures.Future[float] = futures.Future()
+    try:
+        future.set_result(function(params))
+    except Exception as error:  # noqa: BLE001 - it leaves with the result
+        future.set_exception(error)
+    return future

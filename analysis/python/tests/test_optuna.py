@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import optuna
 import pytest
-from io_autotune.optuna import Sampler
+from io_autotune.optuna import Sampler, _parameter
 from optuna.testing import pytest_samplers
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -116,3 +117,18 @@ def test_more_parameters_than_are_searched_are_drawn_at_random() -> None:
     with pytest.warns(UserWarning, match="the first 20"):
         study.optimize(function, n_trials=1)
     assert len(study.trials[-1].params) == 22
+
+
+def test_a_long_range_of_integers_has_levels_on_its_steps() -> None:
+    long = optuna.distributions.IntDistribution(1, 9_999_997, step=3)
+    assert len(_parameter(long, 51).values) == 51
+    study = optuna.create_study(sampler=Sampler(seed=1))
+    study.optimize(lambda trial: trial.suggest_int("x", 1, 9_999_997, step=3) / 1e6, n_trials=5)
+    assert all((trial.params["x"] - 1) % 3 == 0 for trial in study.trials)
+
+
+def test_a_sampler_goes_to_another_process() -> None:
+    sampler = pickle.loads(pickle.dumps(Sampler(seed=1)))
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    assert len(study.trials) == 3

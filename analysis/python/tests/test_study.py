@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import io_autotune as it
 import matplotlib.pyplot as plt
@@ -85,9 +87,120 @@ def test_an_exception_ends_the_study_unless_it_is_named(study: it.Study) -> None
 
     with pytest.raises(ZeroDivisionError):
         study.optimize(function)
-    assert [run.state for run in study.runs] == ["failed"]
+    assert [run.state for run in study.runs] == ["open"]
     study.optimize(function, runs=5, catch=(ZeroDivisionError,))
     assert [run.state for run in study.runs] == ["failed"] * 5
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_after_an_exception_the_same_call_goes_on_with_what_was_open(
+    study: it.Study, error: type[BaseException], jobs: int
+) -> None:
+    """The default, which comes first, is not used up either."""
+    calls = itertools.count()
+
+    def function(params: it.space.Params) -> float:
+        if next(calls) == 0:
+            raise error
+        return value(params)
+
+    with pytest.raises(error):
+        study.optimize(function, runs=6, jobs=jobs)
+    study.optimize(function, runs=6, jobs=jobs)
+    assert [run.state for run in study.runs] == ["complete"] * 6
+    assert study.runs[0].params == study.default
+
+
+def test_an_interrupt_in_an_exchange_leaves_no_answer_behind(study: it.Study) -> None:
+    study.ask()
+    stdout = study._process._process.stdout
+
+    class Interrupted:
+        def readline(self) -> str:
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            stdout.close()  # type: ignore[union-attr]
+
+    study._process._process.stdout = Interrupted()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        study.importance()
+    assert study.importance() == {}
+    assert study.ask().id == 1
+
+
+def test_a_value_that_no_run_has_fails_the_run_and_is_said() -> None:
+    with it.Study(SPACE, runs=3, direction="seconds") as study:
+        with pytest.warns(UserWarning, match="not above zero"):
+            study.optimize(lambda _: 0.0)
+        assert [run.state for run in study.runs] == ["failed"] * 3
+
+
+def test_what_is_no_number_is_refused_and_the_study_goes_on(study: it.Study) -> None:
+    run = study.ask()
+    with pytest.raises(it.ValueRefused, match="no finite number"):
+        study.tell(run, 1.0, measures={"bytes": math.nan})
+    with pytest.raises(it.ValueRefused, match="no finite number"):
+        study.add(study.default, math.nan)
+    study.tell(run, 1.0)
+    study.close()
+    with pytest.raises(it.Error, match="the study is closed"):
+        study.ask()
+
+
+def test_one_exception_throws_no_finished_value_away(study: it.Study) -> None:
+    def function(params: it.space.Params) -> float:
+        if params == study.default:
+            raise ZeroDivisionError
+        return 1.0
+
+    class Together(Executor):
+        """Ends all at once, so that they are seen together."""
+
+        def submit(self, fn: Any, /, *args: Any, **_: Any) -> Any:  # noqa: ANN401
+            future: Future[Any] = Future()
+            try:
+                future.set_result(fn(*args))
+            except ZeroDivisionError as error:
+                future.set_exception(error)
+            return future
+
+    with pytest.raises(ZeroDivisionError):
+        study.optimize(function, runs=4, jobs=4, executor=Together())
+    assert [run.state for run in study.runs] == ["open", *["complete"] * 3]
+
+
+def test_one_at_a_time_runs_in_the_thread_that_called(study: it.Study) -> None:
+    threads = []
+
+    def function(params: it.space.Params) -> float:
+        threads.append(threading.current_thread())
+        return value(params)
+
+    study.optimize(function, runs=3)
+    assert threads == [threading.current_thread()] * 3
+
+
+def test_a_study_that_has_compared_has_its_gain_and_its_choice_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    storage = tmp_path / "runs"
+    with it.Study(SPACE, runs=60, compare=24, direction="seconds", storage=storage) as study:
+        noisy(study)
+        best, gain = study.best, study.gain
+    with it.Study(SPACE, runs=60, direction="seconds", storage=storage) as study:
+        assert (study.best, study.gain) == (best, gain)
+
+
+def test_a_narrow_range_has_all_its_levels() -> None:
+    assert len(it.Float(1.0, 1.000001, levels=11).values) == 11
+    assert len(it.Float(0, 1, levels=11).values) == 11
+
+
+def test_names_with_dots_are_keys_of_constraints() -> None:
+    space = it.space.Space({"a.b": it.Int(1, 2)}, [{"forbid": {"a.b": 1}}])
+    assert tomllib.loads(space.toml())["constraints"] == [{"forbid": {"a.b": [1]}}]
 
 
 def test_several_run_at_once_in_threads(study: it.Study) -> None:
@@ -247,7 +360,7 @@ def test_a_storage_that_cannot_be_used_is_an_exception_that_says_why(tmp_path: P
     storage = tmp_path / "runs"
     with (
         it.Study(SPACE, storage=storage),
-        pytest.raises(it.StorageError, match="another io-autotune has it open"),
+        pytest.raises(it.StorageError, match=r"has it open.*study.close\(\)"),
     ):
         it.Study(SPACE, storage=storage)
     with pytest.raises(it.StorageError, match="another space"):

@@ -14,7 +14,7 @@ mod told;
 use std::io;
 
 use io_autotune_optimize::SpaceFile;
-use io_autotune_optimize::session::{Plan, Session};
+use io_autotune_optimize::session::{Outcome, Plan, Session};
 
 pub(crate) use self::error::OptimizeError;
 use self::storage::{Begun, Storage};
@@ -81,6 +81,14 @@ pub(crate) fn run(asked: &Optimize) -> Result<String, OptimizeError> {
         return Ok(String::new());
     };
     let ended = driver::Driver::new(&mut session, &mut storage, &template, asked, &name)?.run()?;
+    let is_complete = |outcome: &Outcome| matches!(outcome, Outcome::Value(_));
+    if !session.outcomes().any(|(_, outcome)| is_complete(&outcome)) {
+        return Err(OptimizeError::Command(format!(
+            "no run completed: {} of {} runs failed or were cut short, so nothing was chosen; mend the command, and give the study another --name",
+            session.outcomes().count(),
+            session.plan().runs
+        )));
+    }
     let told = told::Told {
         session: &session,
         template: &template,

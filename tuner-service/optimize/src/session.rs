@@ -12,13 +12,13 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 
 use io_autotune_engine::{
-    Epoch, History, MethodName, Moments, Parametrization, Pending, Phase, RegretSettings, Role,
-    SampleError, Settings, Space, Tally, Tested, Value, elapsed_of,
+    Epoch, History, MethodName, Moments, Parametrization, Pending, Phase, Reason, RegretSettings,
+    Role, SampleError, Settings, Space, Suggestion, Tally, Tested, Value, elapsed_of,
 };
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-pub use self::comparison::{Gained, Unit, Verdict};
+pub use self::comparison::{Failures, Gained, Unit, Verdict};
 pub use self::goal::Goal;
 pub use self::record::{Asked, Outcome, Record, Told};
 use crate::SpaceFile;
@@ -348,14 +348,14 @@ impl Session {
             self.settings = comparing(&self.settings, &self.history.tally);
         }
         let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending()).collect();
-        let suggestion = self.epoch().suggest(&self.history, &pending);
-        if compares
-            && suggestion.role == Role::Settled
-            && suggestion.parametrization == self.file.space.default()
-        {
-            return Ok(Next::Done(
-                "the default is the best that was found: there is nothing to compare it with",
-            ));
+        let mut suggestion = self.epoch().suggest(&self.history, &pending);
+        if compares && suggestion.role == Role::Settled {
+            self.choose(&mut suggestion);
+            if suggestion.parametrization == self.file.space.default() {
+                return Ok(Next::Done(
+                    "the default is the best that was found: there is nothing to compare it with",
+                ));
+            }
         }
         let id = self.runs.len() as u64 + 1;
         let next = Next::Run {
@@ -377,8 +377,40 @@ impl Session {
     fn compares(&self) -> bool {
         let search = (self.plan.runs - self.plan.compare) as usize;
         // Once it has begun it goes on, also where a study is given more runs later.
-        self.plan.compare > 0
-            && (self.runs.len() >= search || self.runs.iter().any(|run| !run.is_of_the_search()))
+        self.has_compared() || (self.plan.compare > 0 && self.runs.len() >= search)
+    }
+
+    fn has_compared(&self) -> bool {
+        self.runs.iter().any(|run| !run.is_of_the_search())
+    }
+
+    /// What the comparison compares with the default, from its first run on: all its runs are of the
+    /// same, so that its gain is the gain of what is recommended.
+    fn compared(&self) -> Option<&Parametrization> {
+        let mut runs = self.runs.iter();
+        let is_of_it = |run: &&Run| !run.is_of_the_search() && run.asked.role == Role::Settled;
+        runs.find(is_of_it).map(|run| &run.asked.parametrization)
+    }
+
+    /// Makes a run of the comparison one of [`best`](Session::best).
+    fn choose(&self, suggestion: &mut Suggestion) {
+        let best = self.best();
+        if suggestion.parametrization == best {
+            return;
+        }
+        // What the engine would have compared had these.
+        if let Reason::Settled {
+            mean,
+            n,
+            is_default,
+            ..
+        } = &mut suggestion.reason
+        {
+            *mean = None;
+            *n = self.known(&best).n as u64;
+            *is_default = best == self.file.space.default();
+        }
+        suggestion.parametrization = best;
     }
 
     fn push(&mut self, asked: Asked) {
@@ -527,8 +559,12 @@ impl Session {
         point.map(|_| ()).map_err(problem)
     }
 
-    /// The method's best so far; the default before a run has counted.
+    /// What the comparison compares, once it does; until then the method's best so far, which is the
+    /// default before a run has counted.
     fn best(&self) -> Parametrization {
+        if let Some(compared) = self.compared() {
+            return compared.clone();
+        }
         let best = self.epoch().recommend_now(&self.history);
         best.unwrap_or_else(|| self.file.space.default())
     }
@@ -550,10 +586,10 @@ impl Session {
         Known::of(self.runs.iter().filter(of).filter_map(Run::value))
     }
 
-    /// What the comparison shows; none of a plan without one.
+    /// What the comparison shows; none of a plan without one, unless some of its runs are there.
     pub fn gained(&self) -> Option<Gained> {
         let default = self.file.space.default().key();
-        (self.plan.compare > 0)
+        (self.plan.compare > 0 || self.has_compared())
             .then(|| comparison::gained(&self.runs, &default, self.plan.goal, self.scale))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use io_autotune_optimize::session::{Next, Outcome, Session};
+use io_autotune_optimize::session::{Next, Outcome, Session, SessionError};
 use nix::sys::signal::Signal;
 use serde_json::{Map, Value as Json};
 
@@ -36,8 +36,18 @@ pub(super) struct Driver<'a> {
     running: BTreeMap<u32, Open>,
     sender: Sender<Ended>,
     receiver: Receiver<Ended>,
-    /// How long the default takes, as far as it ran now.
+    /// What was asked for before the warm-up.
+    next: Option<Result<Next, SessionError>>,
+    /// How long the default takes, as far as that is known.
     default: Option<Duration>,
+    /// How long the quickest run took that completed.
+    quickest: Option<Duration>,
+    /// Whether it was said that the limit is by the quickest run.
+    is_said: bool,
+}
+
+fn duration(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// A run that has not ended.
@@ -45,9 +55,8 @@ struct Open {
     id: u64,
     values: Map<String, Json>,
     process: Running,
-    limit: Option<Duration>,
-    /// When it was asked to end.
-    asked: Option<Instant>,
+    /// When it was asked to end, and at which limit.
+    asked: Option<(Instant, Duration)>,
 }
 
 impl<'a> Driver<'a> {
@@ -71,6 +80,14 @@ impl<'a> Driver<'a> {
                 "no argument has {unused}: the command reads it as TUNED_... from its environment, if at all"
             ));
         }
+        // Elsewhere the numbers of earlier runs are no times.
+        let is_timed = asked.measure.is_none();
+        let times = session.outcomes().filter_map(|(_, outcome)| match outcome {
+            Outcome::Value(value) if is_timed => Some(value),
+            _ => None,
+        });
+        let quickest = times.reduce(f64::min).and_then(duration);
+        let default = session.default().1.mean.filter(|_| is_timed);
         Ok(Driver {
             progress: Progress::new(name, session.plan(), asked),
             session,
@@ -81,7 +98,10 @@ impl<'a> Driver<'a> {
             running: BTreeMap::new(),
             sender,
             receiver,
-            default: None,
+            next: None,
+            default: default.and_then(duration),
+            quickest,
+            is_said: false,
         })
     }
 
@@ -95,10 +115,13 @@ impl<'a> Driver<'a> {
     }
 
     fn all(&mut self) -> Result<Option<&'static str>, OptimizeError> {
-        let is_over = self.session.outcomes().count() >= self.asked.runs as usize;
-        for _ in 0..if is_over { 0 } else { self.asked.warm_up } {
-            self.warm_up()?;
+        let next = self.session.ask();
+        if matches!(next, Ok(Next::Run { .. })) {
+            for _ in 0..self.asked.warm_up {
+                self.warm_up()?;
+            }
         }
+        self.next = Some(next);
         self.progress.begin(self.session);
         loop {
             let ended = self.fill()?;
@@ -113,7 +136,7 @@ impl<'a> Driver<'a> {
     /// Starts runs until as many run as may; why there are no more, if that is early.
     fn fill(&mut self) -> Result<Option<&'static str>, OptimizeError> {
         while let Some(slot) = (1..=self.asked.jobs).find(|slot| !self.running.contains_key(slot)) {
-            let next = self.session.ask();
+            let next = self.next.take().unwrap_or_else(|| self.session.ask());
             self.storage.keep(self.session.take_records())?;
             match next {
                 Ok(Next::Run {
@@ -146,22 +169,40 @@ impl<'a> Driver<'a> {
                 line_of(&invocation.words)
             ))
         })?;
-        let limit = match self.asked.limit {
-            Limit::None => None,
-            Limit::Seconds(seconds) => Some(Duration::from_secs_f64(seconds)),
-            Limit::Times(times) => self
-                .default
-                .map(|default| default.mul_f64(times).max(SHORTEST)),
-        };
         let open = Open {
             id,
             values,
             process,
-            limit,
             asked: None,
         };
         self.running.insert(slot, open);
         Ok(())
+    }
+
+    /// When runs are ended, by what is known now.
+    fn limit(&mut self) -> Option<Duration> {
+        let times = match self.asked.limit {
+            Limit::None => return None,
+            Limit::Seconds(seconds) => return Some(Duration::from_secs_f64(seconds)),
+            Limit::Times(times) => times,
+        };
+        let default = self.session.default().0;
+        let base = match self.default {
+            Some(default) => default,
+            // It may be the slowest by far.
+            None if self.running.values().any(|open| open.values == default) => return None,
+            None => {
+                let quickest = self.quickest?;
+                if !std::mem::replace(&mut self.is_said, true) {
+                    say(&format!(
+                        "how long the default takes is not known: the limit is {times} times as long as the quickest run that completed, which took {:.3} s",
+                        quickest.as_secs_f64()
+                    ));
+                }
+                quickest
+            }
+        };
+        Some(base.mul_f64(times).max(SHORTEST))
     }
 
     /// A run of the default that does not count. Errs when it fails: so would all others.
@@ -174,11 +215,10 @@ impl<'a> Driver<'a> {
                 self.template.line(&open.values)
             )));
         }
-        if let Some(how) = failure(&ended.status) {
+        if let (Outcome::Failed, Some(how)) = self.outcome(&open, &mut ended) {
             return Err(OptimizeError::Command(format!(
-                "the default failed ({how}): {}: {}; mend it, or go on without it by --warm-up 0",
+                "the default {how}: {}; mend it, or go on without it by --warm-up 0",
                 self.template.line(&open.values),
-                last_words(&ended.output.text())
             )));
         }
         self.default = Some(ended.took);
@@ -199,7 +239,8 @@ impl<'a> Driver<'a> {
                 });
             }
             self.end_overdue();
-            match self.receiver.recv_timeout(self.patience()) {
+            let patience = self.patience();
+            match self.receiver.recv_timeout(patience) {
                 Ok(ended) => {
                     if let Some(open) = self.running.remove(&ended.slot) {
                         return Ok((open, ended));
@@ -210,22 +251,25 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn patience(&self) -> Duration {
-        let left = |open: &Open| Some(open.limit?.saturating_sub(open.process.started.elapsed()));
+    fn patience(&mut self) -> Duration {
+        let Some(limit) = self.limit() else {
+            return LOOK;
+        };
+        let left = |open: &Open| limit.saturating_sub(open.process.started.elapsed());
         let soonest = self.running.values().filter(|open| open.asked.is_none());
-        let soonest = soonest.filter_map(left).min().unwrap_or(LOOK);
-        soonest.min(LOOK)
+        soonest.map(left).min().unwrap_or(LOOK).min(LOOK)
     }
 
     fn end_overdue(&mut self) {
+        let limit = self.limit();
         for open in self.running.values_mut() {
-            match (open.limit, open.asked) {
-                (_, Some(asked)) if asked.elapsed() >= GRACE => {
+            match (limit, open.asked) {
+                (_, Some((asked, _))) if asked.elapsed() >= GRACE => {
                     open.process.signal(Signal::SIGKILL)
                 }
                 (Some(limit), None) if open.process.started.elapsed() >= limit => {
                     open.process.signal(Signal::SIGTERM);
-                    open.asked = Some(Instant::now());
+                    open.asked = Some((Instant::now(), limit));
                 }
                 _ => {}
             }
@@ -233,13 +277,20 @@ impl<'a> Driver<'a> {
     }
 
     fn record(&mut self, (open, mut ended): (Open, Ended)) -> Result<(), OptimizeError> {
-        let (outcome, why) = self.outcome(&open, &mut ended);
-        let told = self.session.tell(open.id, outcome);
+        let (mut outcome, mut why) = self.outcome(&open, &mut ended);
+        let mut told = self.session.tell(open.id, outcome);
+        if let Err(SessionError::Elapsed { problem, .. }) = told {
+            (outcome, why) = (Outcome::Failed, Some(format!("failed, {problem}")));
+            told = self.session.tell(open.id, outcome);
+        }
         told.map_err(|error| OptimizeError::Command(error.to_string()))?;
         self.storage.keep(self.session.take_records())?;
-        let is_default = open.values == self.session.default().0;
-        if is_default && matches!(outcome, Outcome::Value(_)) {
-            self.default.get_or_insert(ended.took);
+        if matches!(outcome, Outcome::Value(_)) {
+            if open.values == self.session.default().0 {
+                self.default.get_or_insert(ended.took);
+            }
+            let quickest = self.quickest.unwrap_or(ended.took);
+            self.quickest = Some(quickest.min(ended.took));
         }
         self.progress.ended(
             self.session,
@@ -252,7 +303,7 @@ impl<'a> Driver<'a> {
     }
 
     fn outcome(&self, open: &Open, ended: &mut Ended) -> (Outcome, Option<String>) {
-        if let (Some(limit), Some(_)) = (open.limit, open.asked) {
+        if let Some((_, limit)) = open.asked {
             let words = format!("cut short after {:.3} s", limit.as_secs_f64());
             return match self.asked.measure {
                 // Its number is not known, nor bounded.
@@ -261,7 +312,7 @@ impl<'a> Driver<'a> {
             };
         }
         if let Some(how) = failure(&ended.status) {
-            let words = last_words(&ended.output.text());
+            let words = last_words(&ended.output.streams());
             let words = if words.is_empty() {
                 how
             } else {
@@ -272,15 +323,15 @@ impl<'a> Driver<'a> {
         let Some(regex) = &self.asked.measure else {
             return (Outcome::Value(ended.took.as_secs_f64().max(1e-9)), None);
         };
-        let text = ended.output.text();
-        let found = regex.captures(&text).and_then(|groups| groups.get(1));
+        let streams = ended.output.streams();
+        let found = streams.iter().find_map(|text| regex.captures(text)?.get(1));
         let number = found.and_then(|number| number.as_str().trim().parse::<f64>().ok());
         match number.filter(|number| number.is_finite()) {
             Some(number) => (Outcome::Value(number), None),
             None => {
                 let what = match found {
                     Some(found) => format!("{:?} is no number", found.as_str()),
-                    None => format!("--measure finds nothing in: {}", last_words(&text)),
+                    None => format!("--measure finds nothing in: {}", last_words(&streams)),
                 };
                 (Outcome::Failed, Some(format!("failed, {what}")))
             }

@@ -125,38 +125,40 @@ fn wait(
 }
 
 impl Output {
-    /// The ends of what was written, output before errors.
-    pub(super) fn text(&mut self) -> String {
-        let mut text = String::new();
-        for file in [self.stdout.take(), self.stderr.take()]
-            .into_iter()
-            .flatten()
-        {
-            text.push_str(&end_of(file));
-        }
-        text
+    /// The ends of what was written, output before errors. Each is by itself: what one of them ends
+    /// with goes on in no other.
+    pub(super) fn streams(&mut self) -> Vec<String> {
+        let files = [self.stdout.take(), self.stderr.take()];
+        files.into_iter().flatten().map(end_of).collect()
     }
 }
 
 fn end_of(mut file: File) -> String {
     let mut bytes = Vec::new();
     let read = || {
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MOST_OUTPUT)))?;
-        file.take(MOST_OUTPUT).read_to_end(&mut bytes)
+        let before = file.metadata()?.len().saturating_sub(MOST_OUTPUT);
+        file.seek(SeekFrom::Start(before))?;
+        file.take(MOST_OUTPUT).read_to_end(&mut bytes)?;
+        if before > 0 {
+            // Of a line, and of a number, the end alone is another one.
+            let line = bytes.iter().position(|byte| *byte == b'\n');
+            bytes.drain(..line.map_or(bytes.len(), |end| end + 1));
+        }
+        Ok::<_, io::Error>(())
     };
     match read() {
-        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => format!("its output cannot be read: {error}"),
     }
 }
 
-/// The last lines of a text, on one.
-pub(super) fn last_words(text: &str) -> String {
+/// The last lines of what was written, on one.
+pub(super) fn last_words(streams: &[String]) -> String {
     const LINES: usize = 3;
     const BYTES: usize = 400;
-    let lines: Vec<&str> = text
-        .lines()
+    let lines: Vec<&str> = streams
+        .iter()
+        .flat_map(|text| text.lines())
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();

@@ -59,7 +59,10 @@ impl Progress {
         took: Duration,
     ) {
         self.draw(session);
-        if self.says_each {
+        // On a terminal the line that is drawn has the values, and no failure.
+        let is_lost = !matches!(outcome, Outcome::Value(_));
+        let bar = self.bar.as_ref().filter(|_| is_lost);
+        if self.says_each || bar.is_some() {
             let words: Vec<String> = values
                 .iter()
                 .map(|(name, value)| format!("{name}={}", text_of(value)))
@@ -70,11 +73,11 @@ impl Progress {
                 _ => format!("{:.3} s", took.as_secs_f64()),
             };
             let count = session.outcomes().count();
-            say(&format!(
-                "{count} of {}: {how}: {}",
-                self.plan.runs,
-                words.join(" ")
-            ));
+            let line = format!("{count} of {}: {how}: {}", self.plan.runs, words.join(" "));
+            match bar {
+                Some(bar) => bar.suspend(|| say(&line)),
+                None => say(&line),
+            }
         }
     }
 

@@ -205,6 +205,18 @@ impl Storage {
 
     fn append(&mut self, line: &Line) -> Result<(), OptimizeError> {
         let text = serde_json::to_string(line)? + "\n";
+        let length = self
+            .file
+            .as_ref()
+            .map(|file| file.metadata().map(|of| of.len()));
+        let length = length.transpose();
+        let length = length.map_err(|error| self.error(&error.to_string()))?;
+        if length.unwrap_or_default() + text.len() as u64 > LARGEST {
+            // What is longer would not be read again.
+            return Err(self.error(&format!(
+                "it would have more than {LARGEST} bytes: give the study another file"
+            )));
+        }
         let written = self
             .file
             .as_mut()
@@ -242,7 +254,7 @@ fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
     let mut kept = Kept::default();
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if !line.ends_with(b"\n") {
-            if is_torn(line) {
+            if is_torn(line, kept.whole > 0) {
                 break;
             }
             return Err(format!(
@@ -268,12 +280,14 @@ fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
     Ok(kept)
 }
 
-/// Whether this is the beginning of a line, or what a file system leaves after a power cut.
-fn is_torn(bytes: &[u8]) -> bool {
-    const BEGINNING: &[u8] = br#"{"study":"#;
-    bytes.starts_with(BEGINNING)
-        || BEGINNING.starts_with(bytes)
-        || bytes.iter().all(|byte| *byte == 0)
+/// How a line begins.
+const BEGINNING: &[u8] = br#"{"study":"#;
+
+/// Whether this is the beginning of a line, or what a file system leaves after a power cut. Where no
+/// line of ours is before it, a few bytes may as well be somebody else's.
+fn is_torn(bytes: &[u8], is_ours: bool) -> bool {
+    let is_short = || BEGINNING.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0);
+    bytes.starts_with(BEGINNING) || (is_ours && is_short())
 }
 
 #[cfg(test)]
@@ -351,6 +365,12 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
+            if (1..BEGINNING.len()).contains(&length) {
+                // So little may be anybody's.
+                assert!(Storage::open(&path, "one", &begun()).is_err(), "{length}");
+                assert_eq!(std::fs::read(&path).unwrap(), &whole[..length]);
+                continue;
+            }
             let (mut storage, records) = Storage::open(&path, "one", &begun()).unwrap();
             let mut session = session();
             session.restore(records).unwrap();
@@ -404,6 +424,36 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("another version"), "{error}");
+    }
+
+    #[test]
+    fn zeros_alone_are_no_file_of_studies_and_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs");
+        std::fs::write(&path, [0; 64]).unwrap();
+        assert!(Storage::open(&path, "one", &begun()).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), [0; 64]);
+    }
+
+    #[test]
+    fn nothing_is_kept_that_would_not_be_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs");
+        let (mut storage, _) = Storage::open(&path, "one", &begun()).unwrap();
+        storage
+            .file
+            .as_ref()
+            .unwrap()
+            .set_len(LARGEST - 10)
+            .unwrap();
+        let mut session = session();
+        session.answer(r#"{"ask":true}"#);
+        let error = storage
+            .keep(session.take_records())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("give the study another file"), "{error}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), LARGEST - 10);
     }
 
     #[test]

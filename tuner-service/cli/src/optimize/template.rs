@@ -1,5 +1,6 @@
 //! A command with the names of parameters in braces, and what becomes of it in a run.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use io_autotune_configuration::nearest;
@@ -44,6 +45,16 @@ impl Template {
             return Err(OptimizeError::Options(
                 "the program is named by a parameter that does not exist in each run: name it by one that does".to_owned(),
             ));
+        }
+        let mut variables = BTreeMap::new();
+        for one in space.parameters() {
+            if let Some(other) = variables.insert(variable(&one.name), &one.name) {
+                return Err(OptimizeError::Options(format!(
+                    "{other} and {} would share {} in the command's environment: rename one of them",
+                    one.name,
+                    variable(&one.name)
+                )));
+            }
         }
         Ok(Template { words })
     }
@@ -265,6 +276,19 @@ mod tests {
                 .unused(&space())
                 .unwrap(),
             "long, window"
+        );
+    }
+
+    #[test]
+    fn two_parameters_do_not_share_a_variable() {
+        let text = r#"{"parameters": [
+            {"name": "a-b", "kind": "int", "values": [1, 2]},
+            {"name": "a_b", "kind": "int", "values": [1, 2]}]}"#;
+        let space = SpaceFile::parse(text, Path::new("a.json")).unwrap().space;
+        let error = Template::parse(&["true".to_owned()], &space).unwrap_err();
+        assert!(
+            error.to_string().contains("would share TUNED_a_b"),
+            "{error}"
         );
     }
 

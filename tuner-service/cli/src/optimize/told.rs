@@ -1,6 +1,8 @@
 //! What came of a command's study: its gain with an interval, and the command line to use.
 
-use io_autotune_optimize::session::{Gained, Goal, Known, Outcome, Session, Unit, Verdict};
+use io_autotune_optimize::session::{
+    Failures, Gained, Goal, Known, Outcome, Session, Unit, Verdict,
+};
 use io_autotune_protocol::shown_lines;
 use serde_json::{Map, Value as Json, json};
 
@@ -35,10 +37,11 @@ impl Told<'_> {
             Goal::Seconds => "seconds",
             Goal::Minimize | Goal::Maximize => "value",
         };
+        let failed = sides.map(|gained| gained.failed).unwrap_or_default();
         let mut rows = vec![["", "runs", unit, "95 % interval", "which runs"].map(str::to_owned)];
-        rows.push(row("default", left, which));
+        rows.push(row("default", left, failed.default, which));
         if best != default {
-            rows.push(row("chosen", right, which));
+            rows.push(row("chosen", right, failed.chosen, which));
         }
         let used = if self.uses_best(gained.as_ref()) {
             &best
@@ -122,6 +125,11 @@ impl Told<'_> {
         if self.session.default().1.n == 0 {
             return "not known, as the default did not complete; what was chosen does".to_owned();
         }
+        let failures = gained.map_or_else(String::new, failures);
+        self.shown(gained, is_default) + &failures
+    }
+
+    fn shown(&self, gained: Option<&Gained>, is_default: bool) -> String {
         let Some(gained) = gained else {
             return "not measured (--compare 0): the best of many runs looks better than it is"
                 .to_owned();
@@ -165,6 +173,15 @@ impl Told<'_> {
                 format!("none is shown by {runs}{ends}{}", more.unwrap_or_default())
             }
         }
+    }
+}
+
+/// The compared runs that failed, of which the means say nothing.
+fn failures(gained: &Gained) -> String {
+    let Failures { default, chosen } = gained.failed;
+    match default + chosen {
+        0 => String::new(),
+        _ => format!("; {chosen} chosen and {default} default runs of the comparison failed"),
     }
 }
 
@@ -226,11 +243,14 @@ impl Words {
     }
 }
 
-fn row(name: &str, known: &Known, which: &str) -> [String; 5] {
+fn row(name: &str, known: &Known, failed: usize, which: &str) -> [String; 5] {
     let number = |value: f64| seconds(value, None);
     [
         name.to_owned(),
-        known.n.to_string(),
+        match failed {
+            0 => known.n.to_string(),
+            _ => format!("{} + {failed} failed", known.n),
+        },
         known.mean.map(number).unwrap_or_default(),
         known
             .interval

@@ -32,6 +32,17 @@ pub struct Gained {
     pub default: Known,
     /// The compared runs of what was chosen.
     pub chosen: Known,
+    /// How many compared runs have failed, which no mean has.
+    pub failed: Failures,
+}
+
+/// How many compared runs have failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Failures {
+    /// Those of the default.
+    pub default: usize,
+    /// Those of what was chosen.
+    pub chosen: usize,
 }
 
 /// What may be claimed of a gain.
@@ -106,11 +117,41 @@ pub(super) fn gained(runs: &[Run], default: &str, goal: Goal, scale: Scale) -> G
                 .filter_map(|run| run.value()),
         )
     };
-    told(
-        evidence.gain(1),
-        scale,
-        [side(Role::Control), side(Role::Settled)],
-    )
+    let sides = [side(Role::Control), side(Role::Settled)];
+    let told = told(evidence.gain(1), scale, sides);
+    unless_it_fails(told, runs.iter().filter(compared))
+}
+
+/// What fails more often than the default is not better, however well its other runs do.
+fn unless_it_fails<'a>(told: Gained, compared: impl Iterator<Item = &'a Run>) -> Gained {
+    let mut failed = Failures::default();
+    let mut ended = Failures::default();
+    for run in compared {
+        let side = |counts: &'_ mut Failures| match run.asked.role {
+            Role::Control => counts.default += 1,
+            _ => counts.chosen += 1,
+        };
+        if run.outcome.is_some() {
+            side(&mut ended);
+        }
+        if run.outcome == Some(Outcome::Failed) {
+            side(&mut failed);
+        }
+    }
+    let fails_more = failed.chosen * ended.default > failed.default * ended.chosen;
+    match told.verdict {
+        Verdict::Better if fails_more => Gained {
+            verdict: Verdict::NotShown,
+            reason: format!(
+                "{} of {} runs of what was chosen failed, and {} of {} of the default",
+                failed.chosen, ended.chosen, failed.default, ended.default
+            ),
+            runs_needed: None,
+            failed,
+            ..told
+        },
+        _ => Gained { failed, ..told },
+    }
 }
 
 fn told(gain: Gain, scale: Scale, [default, chosen]: [Known; 2]) -> Gained {
@@ -138,5 +179,6 @@ fn told(gain: Gain, scale: Scale, [default, chosen]: [Known; 2]) -> Gained {
         runs_needed: gain.runs_needed,
         default,
         chosen,
+        failed: Failures::default(),
     }
 }

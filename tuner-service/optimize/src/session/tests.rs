@@ -451,6 +451,77 @@ fn what_was_chosen_is_compared_with_the_default_by_draws() {
     assert_eq!(gain["default"]["n"], drawn(Role::Control));
 }
 
+/// The runs of the comparison are of one parametrization, whatever they show, and it is what is told.
+#[test]
+fn what_is_recommended_is_what_was_compared() {
+    for method in MethodName::ALL {
+        for seed in 0..6 {
+            let plan = Plan {
+                seed,
+                method: *method,
+                ..plan(30, 12, Goal::Seconds)
+            };
+            let mut session = Session::planned(file(), plan);
+            // So much noise that each run changes who is thought the best.
+            finish(&mut session, |id, of| {
+                time(of) * (1.0 + 20.0 * (noise(id + seed) - 0.98))
+            });
+            let of_it = |run: &&Run| !run.is_of_the_search() && run.asked.role == Role::Settled;
+            let compared: Vec<&Parametrization> = session
+                .runs
+                .iter()
+                .filter(of_it)
+                .map(|run| &run.asked.parametrization)
+                .collect();
+            let best = session.best();
+            assert!(compared.iter().all(|one| **one == best), "{method} {seed}");
+            if compared.is_empty() {
+                assert_eq!(best, session.space().default(), "{method} {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_study_that_has_compared_has_its_gain_when_it_is_made_anew_without_a_comparison() {
+    let mut session = Session::planned(file(), plan(50, 24, Goal::Seconds));
+    finish(&mut session, |id, of| time(of) * noise(id));
+    let mut again = Session::planned(file(), plan(51, 0, Goal::Seconds));
+    again.restore(session.take_records()).unwrap();
+    assert_eq!(again.gained(), session.gained());
+    // One more run compares too.
+    ask(&mut again);
+    assert!(!again.runs.last().unwrap().is_of_the_search());
+}
+
+#[test]
+fn what_fails_more_often_than_the_default_is_not_better() {
+    let mut session = Session::planned(file(), plan(50, 24, Goal::Seconds));
+    let default = json!({"cache": "off", "nodes": 2, "direct": false});
+    let mut failed = 0;
+    while let Some(id) = session.answer(r#"{"ask":true}"#)["id"].as_u64() {
+        let asked = &session.runs[usize::try_from(id).unwrap() - 1].asked;
+        let given = json!(session.file.spell(&asked.parametrization));
+        let fails = asked.phase == Phase::Settled && given != default && failed < 2;
+        failed += usize::from(fails);
+        let words = match fails {
+            true => "\"failed\":true".to_owned(),
+            false => format!("\"elapsed\":{}", time(&given) * noise(id)),
+        };
+        tell(&mut session, id, &words);
+    }
+    let gained = session.gained().unwrap();
+    assert_eq!(
+        gained.failed,
+        Failures {
+            default: 0,
+            chosen: 2
+        }
+    );
+    assert_eq!(gained.verdict, Verdict::NotShown, "{gained:?}");
+    assert!(gained.reason.starts_with("2 of "), "{gained:?}");
+}
+
 #[test]
 fn where_nothing_is_gained_no_gain_is_claimed() {
     for seed in 0..8 {
