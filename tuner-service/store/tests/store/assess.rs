@@ -185,7 +185,17 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
         store.assessment(study_id).await.unwrap(),
         Some(said(1, "kept"))
     );
-    assert!(store.unassessed(10, &[], "test").await.unwrap().is_empty());
+    // It has no overview, as those of programs that know of none: it is assessed again.
+    let unassessed = async |by| store.unassessed(10, &[], by).await.unwrap();
+    assert_eq!(unassessed("test").await, [study_id]);
+    let overview =
+        r#"update studies set assessment = assessment || '{"overview": {}}', assessed_by = 'test'"#;
+    database.execute(overview).await;
+    assert!(unassessed("test").await.is_empty());
+    assert_eq!(unassessed("another").await, [study_id]);
+    let none = "update studies set assessment = assessment - 'overview'";
+    database.execute(none).await;
+    assert_eq!(unassessed("test").await, [study_id]);
 
     // The next epoch begins without evidence of its own, and has that of the epoch before.
     let audit = by(0, "test");
