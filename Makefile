@@ -93,14 +93,14 @@ SIDE_BY_SIDE := --no-print-directory --jobs --keep-going --output-sync=target
 
 # What needs no Slurm comes first: where it fails, no cluster is started. The clusters mostly wait:
 # nothing compiles beside them.
-test: lint test-tools test-programs browser ## Run every test
+test: lint test-tools test-programs browser ## Run the product's tests; those of research are `make -C analysis test`
 	@deploy/install-deps build cluster-test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) && $(MAKE) $(SIDE_BY_SIDE) test-cluster test-soak || status=$$?; \
 	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
 
 FAST := test-rust test-unit test-python test-store test-command test-database
-test-fast: test-tools test-programs browser ## Run every test that needs no Slurm
+test-fast: test-tools test-programs browser ## Run those that need no Slurm
 	@deploy/install-deps build cluster test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) $(SIDE_BY_SIDE) $(FAST) || status=$$?; \

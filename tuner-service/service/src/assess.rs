@@ -127,8 +127,11 @@ pub(crate) async fn renew(
             .await?;
     }
     let shared = shared(&mut assessing, &state, shared_earlier).await?;
-    let renewed = assessment(&state, gain, shared, effects, reckoning);
+    let outlook = Outlook::of(Some(&gain), shared.as_ref().map(|shared| &shared.gain));
+    let renewed = assessment(&state, gain, effects, reckoning);
     let assessment = Assessment {
+        overview: Some(overview_of(&state, outlook, reckoning)),
+        shared,
         exploring_cost: renewed.exploring_cost.max(cost_before),
         ..renewed
     };
@@ -168,7 +171,7 @@ pub(crate) async fn of(
         kept => {
             let effects = kept.map(|one| one.effects).unwrap_or_default();
             let gain = Evidence::default().gain(state.epoch);
-            assessment(state, gain, None, effects, reckoning)
+            assessment(state, gain, effects, reckoning)
         }
     })
 }
@@ -300,17 +303,15 @@ fn judged<'a>(run: &'a EvidenceRow, default: &'a str) -> JudgedRun<'a> {
 fn assessment(
     state: &StudyState,
     gain: Gain,
-    shared: Option<SharedGain>,
     effects: Vec<Effect>,
     reckoning: Reckoning<'_>,
 ) -> Assessment {
-    let outlook = Outlook::of(Some(&gain), shared.as_ref().map(|shared| &shared.gain));
-    let overview = overview_of(state, outlook, reckoning);
     let restricted = restricted_to_own(state);
     // Every question below is about the study's own runs, which are fitted once.
-    let surrogates = match overview.standing.others {
-        Others::None => reckoning.surrogates.of(state.epoch_id),
-        Others::Learnt | Others::Runs => Arc::<SurrogateCache>::default(),
+    let is_alone = state.siblings.is_empty() && state.sources.is_empty();
+    let surrogates = match is_alone {
+        true => reckoning.surrogates.of(state.epoch_id),
+        false => Arc::<SurrogateCache>::default(),
     };
     let epoch = Epoch::restricted(&restricted, reckoning.settings, state.seed)
         .with_outlook(gain.outlook())
@@ -328,14 +329,14 @@ fn assessment(
     let cleaned = epoch.cleaned_estimates(restricted.history());
     Assessment {
         epoch: state.epoch,
-        overview: Some(overview),
+        overview: None,
         gain,
         exploring_cost: epoch.expected_regret(restricted.history()),
         effects,
         findings: epoch.findings(restricted.history(), facts),
         objective: state.objective.clone(),
         elapsed: epoch.elapsed_beside(restricted.history()),
-        shared,
+        shared: None,
         cleaned: cleaned.map(|cleaned| CleanedEstimates {
             default: told(cleaned.default),
             recommended: cleaned.recommended.map(told),

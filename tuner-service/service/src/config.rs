@@ -321,7 +321,6 @@ impl Config {
     pub(crate) fn reconciled(&self) -> Reconciled {
         Reconciled {
             settings: self.study.clone(),
-            reads_sources: self.reads_sources(),
             config: self.reconcile,
             retention: self.retention,
         }

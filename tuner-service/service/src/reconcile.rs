@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_engine::{ENGINE_VERSION, Epoch, ObservedValue, Settings, drift};
+use io_autotune_engine::{ENGINE_VERSION, Epoch, ObservedValue, PriorFrom, Settings, drift};
 use io_autotune_protocol::Outcome;
 use io_autotune_protocol::bounds::Bounded;
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
@@ -122,7 +122,6 @@ impl Reconciliation {
     ) -> Self {
         let Reconciled {
             settings,
-            reads_sources: _,
             config,
             retention,
         } = reconciled;
@@ -154,7 +153,7 @@ impl Reconciliation {
             ..
         } = &*self.reconciler;
         Self::new(
-            store.reading_sources(reconciled.reads_sources),
+            store.reading_sources(reconciled.settings.prior == PriorFrom::Site),
             Arc::clone(cluster),
             Arc::clone(apart),
             Arc::clone(surrogates),
@@ -220,7 +219,6 @@ impl Reconciliation {
 #[derive(Clone, Debug)]
 pub(crate) struct Reconciled {
     pub(crate) settings: Settings,
-    pub(crate) reads_sources: bool,
     pub(crate) config: ReconcileConfig,
     pub(crate) retention: RetentionConfig,
 }

@@ -54,10 +54,10 @@ pub(crate) async fn studies(
     let mut summaries = Vec::with_capacity(rows.len());
     let mut computed = 0;
     for row in rows {
-        let is_by_others = row.assessed_by.as_deref() != Some(&by);
-        let known = match kept(&row).filter(|_| !is_by_others || computed >= COMPUTED) {
+        let may_compute = computed < COMPUTED;
+        let known = match kept(&row, &by, may_compute) {
             Some(known) => known,
-            None if computed >= COMPUTED => break,
+            None if !may_compute => break,
             None => {
                 computed += 1;
                 let state = service.store.study_state(row.study_id).await?;
@@ -77,7 +77,7 @@ pub(crate) async fn in_brief(
     row: StudyRow,
 ) -> Result<StudySummary, ApiError> {
     let by = service.reckoning().digest();
-    let known = match kept(&row).filter(|_| row.assessed_by.as_deref() == Some(&by)) {
+    let known = match kept(&row, &by, true) {
         Some(known) => known,
         None => {
             let state = service.store.study_state(row.study_id).await?;
@@ -108,8 +108,7 @@ async fn study_of(
 ) -> Result<StudySummary, ApiError> {
     let by = service.reckoning().digest();
     let is_alone = state.siblings.is_empty() && state.sources.is_empty();
-    let is_of_now = is_alone && row.assessed_by.as_deref() == Some(&by);
-    let known = match kept(&row).filter(|_| is_of_now) {
+    let known = match kept(&row, &by, true).filter(|_| is_alone) {
         Some(known) => known,
         None => assessed(service, state).await?,
     };
@@ -126,7 +125,11 @@ async fn study_of(
 }
 
 /// A study's assessment with its overview, as the epoch's last verdict or a sweep stored them.
-fn kept(row: &StudyRow) -> Option<(Assessment, Overview)> {
+/// `current`: only if it was assessed `by` the release, engine and settings of now.
+fn kept(row: &StudyRow, by: &str, current: bool) -> Option<(Assessment, Overview)> {
+    if current && row.assessed_by.as_deref() != Some(by) {
+        return None;
+    }
     let assessment = row.assessment.clone()?;
     let overview = assessment.overview.clone()?;
     Some((assessment, overview))
@@ -216,7 +219,10 @@ fn shown(
         quarantined: quarantined(&row.space, &assessment),
         warnings: warnings(&row, &assessment, standing, phase),
         sharing: None,
-        assessment: Some(assessment),
+        assessment: Some(Assessment {
+            overview: Some(overview),
+            ..assessment
+        }),
         application: row.application,
         full_name: row.full_name,
         user: row.owner_name,
