@@ -1,7 +1,7 @@
 //! The service's log while a test listens.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use serde_json::Value;
 use tracing::subscriber::DefaultGuard;
@@ -29,6 +29,13 @@ type At = (&'static str, Box<dyn FnOnce() + Send>);
 impl Log {
     /// Listens from now on.
     pub(crate) fn listen() -> Self {
+        // A place in the program whose first line is logged by a thread without a subscriber, while
+        // there is just one elsewhere, would be off for all: tracing then asks the thread's alone.
+        static ELSEWHERE: Once = Once::new();
+        ELSEWHERE.call_once(|| {
+            let nowhere = log::subscriber(EnvFilter::new("info"), io::sink);
+            tracing::subscriber::set_global_default(nowhere).expect("nobody else sets it");
+        });
         let lines = Lines::default();
         let subscriber = log::subscriber(EnvFilter::new("info"), lines.clone());
         Self {

@@ -209,49 +209,48 @@ async fn when_all_connections_are_in_use_that_is_what_is_said() {
         ..StoreOptions::default()
     };
     let store = Store::open(database.url().as_str(), options).unwrap();
-    let holder = database.hold("lock table studies").await;
-    let waiting = tokio::spawn({
-        let store = store.clone();
-        async move { Start::of(1).try_search(&store, point(1)).await }
-    });
-    at_least_once_within(Duration::from_secs(10), "it waits", async || {
-        database
-            .number("select count(*) from pg_locks where not granted")
-            .await
-            > 0
-    })
-    .await;
-    let error = store.studies_of(1).await.unwrap_err();
+    let asked = store.clone();
+    let counted = while_deciding(&store, 1, async move { asked.studies_of(1).await }).await;
+    let error = counted.unwrap_err();
     assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
     assert!(error.remedy().unwrap().contains("user_connections"));
-    holder.release().await;
-    waiting.await.unwrap().unwrap();
+}
+
+/// What comes of `asks` while a start of this job holds its connection, because it decides.
+async fn while_deciding<T: Send + 'static>(
+    store: &Store,
+    job_id: u32,
+    asks: impl Future<Output = T> + Send + 'static,
+) -> T {
+    let mut asks = Some(asks);
+    let mut answer = None;
+    Start::of(job_id)
+        .ask(store, |_| {
+            let asks = asks.take().expect("a start decides once");
+            // Whoever decides is not asynchronous, so the other asks from a thread of its own.
+            let other = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                runtime.block_on(asks)
+            });
+            answer = Some(other.join().unwrap());
+            decision(Phase::Search, Role::Search, point(2))
+        })
+        .await
+        .unwrap();
+    answer.unwrap()
 }
 
 /// The number of transactions that start a run and are open while one decides, as seen from
 /// outside.
 async fn open_while_deciding(database: &Database, store: &Store, job_id: u32) -> i64 {
-    let mut open = None;
-    Start::of(job_id)
-        .ask(store, |_| {
-            let database = database.clone();
-            let looked = std::thread::spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .unwrap();
-                runtime.block_on(database.number(
-                    "select count(*) from pg_stat_activity
-                     where datname = current_database() and state = 'idle in transaction'
-                         and application_name = 'io-autotuned start_run'",
-                ))
-            });
-            open = Some(looked.join().unwrap());
-            decision(Phase::Search, Role::Search, point(2))
-        })
-        .await
-        .unwrap();
-    open.unwrap()
+    let database = database.clone();
+    let open = "select count(*) from pg_stat_activity
+                where datname = current_database() and state = 'idle in transaction'
+                    and application_name = 'io-autotuned start_run'";
+    while_deciding(store, job_id, async move { database.number(open).await }).await
 }
 
 #[tokio::test]
