@@ -63,7 +63,7 @@ class Section:
     usually: str = ""
     """What comes of each attack whose row says nothing else."""
     before: str = ""
-    """What stands above its table, below that."""
+    """What stands above its list, below that."""
     after: str = ""
     """What stands below it."""
 
@@ -173,9 +173,9 @@ samples, and thousands of inputs made of them.""",
 ATTACKS = """\
 # Attacks
 
-What an attacker could try against a node's root, the service or another user, what comes of it, and
-the tests that try it. Where a row says nothing of the outcome, it is the one above its table. A
-row names a kind of attack; the name of each test says which part of it the test tries.
+What an attacker could try against a node's root, the service or another user, *what comes of it*,
+and the tests that try it. A row names a kind of attack; the name of each test says which part of it
+the test tries.
 
 Nothing stops an attacker who can write as root, as the service's account, or in its database. Who
 attacks from where is in [security](security.md). `make promises` writes this page from the markers
@@ -474,9 +474,14 @@ def attacks_page(markers: Markers) -> str:
         parts.append(f"{section.before}\n\n" if section.before else "")
         usually = textwrap.fill(f"Unless a row says something else, {section.usually}", COLUMNS)
         parts.append(f"{usually}\n\n" if section.usually else "")
-        parts.append(table(("attack", "outcome", "test"), rows))
+        parts += [item(*row) for row in rows]
         parts.append(f"\n{section.after}\n" if section.after else "")
     return "".join(parts)
+
+
+def item(attack: str, outcome: str, tests: str) -> str:
+    """Return the line of docs/attacks.md about an attack."""
+    return f"- {' '.join(filter(None, (attack, outcome and f'*{outcome}*', tests)))}\n"
 
 
 def never_page(markers: Markers) -> str:
