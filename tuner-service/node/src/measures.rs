@@ -416,8 +416,8 @@ mod tests {
         assert_eq!(stalled(&[step(0), step(1)]), 0.091);
     }
 
-    /// Attack (files): The record of what a step did is forged, another step's, no record, or
-    /// missing, or its place is taken.
+    /// Attack (files): The record of what a step did is forged, another step's, malformed or
+    /// missing.
     /// Outcome: Only true records are measured.
     #[test]
     fn a_step_that_left_nothing_to_believe_is_not_measured() {

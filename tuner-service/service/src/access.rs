@@ -321,8 +321,8 @@ mod tests {
         );
     }
 
-    /// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
-    /// runs are over, completes directives, or says how a node is.
+    /// Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or
+    /// completes directives.
     #[tokio::test]
     async fn directives_are_completed_by_root_and_the_accounts_named_for_it() {
         let access = by(AccessConfig {
@@ -343,9 +343,8 @@ mod tests {
     /// Each role alone at each endpoint: exactly what the table grants it, or what it grants every
     /// user, is granted.
     ///
-    /// Attack (others): One of each role asks at each endpoint, also where it may not.
-    /// Outcome: Each may do exactly what the table grants; a refusal comes before the body is
-    /// looked at.
+    /// Attack (others): Each role asks at each endpoint.
+    /// Outcome: It may do exactly what the table grants; a refusal comes before the body is read.
     #[tokio::test]
     async fn each_role_may_do_at_each_endpoint_what_the_table_says_and_nothing_else() {
         for role in Role::ALL {

@@ -91,8 +91,8 @@ mod tests {
         );
     }
 
-    /// Attack (nodes): A directive in a job's script goes on in the next line, or has characters
-    /// that act on a terminal.
+    /// Attack (nodes): A directive goes on in the next line, or has characters that act on a
+    /// terminal.
     /// Outcome: The line stays as its user wrote it.
     #[test]
     fn a_line_that_goes_on_or_hides_something_is_left_alone() {

@@ -731,8 +731,8 @@ mod tests {
         }
     }
 
-    /// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
-    /// not of Slurm's form.
+    /// Attack (environment): A request or SLURM_JOB_SLUID has another launch's id, or a malformed
+    /// one.
     /// Outcome: The launch has the id that Slurm gave it.
     #[test]
     fn slurm_s_id_of_a_launch_may_be_missing_and_is_nothing_else() {

@@ -815,8 +815,8 @@ mod tests {
         assert_eq!(all["reports"].as_array().unwrap().len(), 1);
     }
 
-    /// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in
-    /// flight then.
+    /// Attack (drawn): A user asks what decided an ended run, to learn of one that was in flight
+    /// then.
     /// Outcome: The ended run's label is told, its reason not yet.
     #[test]
     fn a_run_that_ended_beside_such_a_run_does_not_tell_what_was_in_flight() {

@@ -110,8 +110,7 @@ async fn nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run() {
     }
 }
 
-/// Attack (drawn): A user compares all that the API tells of runs in flight, one of which is a
-/// control run.
+/// Attack (drawn): A user compares all that the API tells of runs in flight.
 /// Outcome: They differ in numbers and times alone.
 #[tokio::test]
 async fn a_control_run_in_flight_looks_like_any_other() {
@@ -152,8 +151,7 @@ async fn a_report_alone_tells_nothing() {
     }
 }
 
-/// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in flight
-/// then.
+/// Attack (drawn): A user asks what decided an ended run, to learn of one that was in flight then.
 /// Outcome: The ended run's label is told, its reason not yet.
 #[tokio::test]
 async fn a_run_that_ended_beside_them_does_not_tell_of_them() {
