@@ -505,22 +505,45 @@ mod tests {
         assert_eq!(path(Method::DELETE, "/v1/runs"), None);
     }
 
-    /// The page's rows, written from the table.
+    /// What the page calls a role.
+    fn called(role: Role) -> &'static str {
+        match role {
+            Role::User => "user",
+            Role::ReportReader => "report",
+            Role::Coordinator => "coordinator",
+            Role::Operator => "operator",
+            Role::Admin => "admin",
+            Role::Node => "node",
+            Role::Collector => "collector",
+            Role::BurstBuffer => "burst buffer",
+        }
+    }
+
+    /// The page's rows, written from the table: endpoints with the same grants share a row.
     fn page() -> String {
-        let mut text = String::new();
+        let mut rows: Vec<(String, Vec<String>)> = Vec::new();
         for endpoint in ENDPOINTS {
-            text.push_str(&format!("| `{} {}` |", endpoint.method, endpoint.path));
+            let mut granted: Vec<String> = Vec::new();
             for role in Role::ALL {
                 let mut grants = endpoint.grants.iter();
-                let grant = grants.find(|(granted, _)| *granted == role);
-                text.push_str(match grant {
-                    None => " |",
-                    Some((_, Grant::Own)) => " own |",
-                    Some((_, Grant::Account)) => " account |",
-                    Some((_, Grant::All)) => " all |",
-                });
+                let grant = match grants.find(|(granted, _)| *granted == role) {
+                    None => continue,
+                    Some((_, Grant::Own)) => "own",
+                    Some((_, Grant::Account)) => "account",
+                    Some((_, Grant::All)) => "all",
+                };
+                granted.push(format!("{} {grant}", called(role)));
             }
-            text.push('\n');
+            let granted = granted.join(", ");
+            let asked = format!("`{} {}`", endpoint.method, endpoint.path);
+            match rows.iter_mut().find(|(same, _)| *same == granted) {
+                Some((_, endpoints)) => endpoints.push(asked),
+                None => rows.push((granted, vec![asked])),
+            }
+        }
+        let mut text = String::new();
+        for (granted, endpoints) in rows {
+            text.push_str(&format!("| {} | {granted} |\n", endpoints.join(", ")));
         }
         text
     }
