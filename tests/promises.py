@@ -174,13 +174,12 @@ ATTACKS = """\
 # Attacks
 
 What an attacker could try against a node's root, the service or another user, *what comes of it*,
-and the tests that try it. A row names a kind of attack; the name of each test says which part of it
-the test tries.
+and the tests that try it. What usually comes of attacks stands first in each section, and holds for
+a row that says nothing else. The name of a test says which part of an attack it tries.
 
-Nothing stops an attacker who can write as root, as the service's account, or in its database. Who
-attacks from where is in [security](security.md). `make promises` writes this page from the markers
-on the tests. A new file that root reads, a new request, or a new printed text gets a test with a
-marker, as `CONTRIBUTING.md` says.
+Who attacks from where is in [security](security.md). `make promises` writes this page from the
+markers on the tests. A new file that root reads, a new request, or a new printed text gets a test
+with a marker, as `CONTRIBUTING.md` says.
 """
 NEVER = """\
 # What must never happen
@@ -472,7 +471,7 @@ def attacks_page(markers: Markers) -> str:
         rows = [(*tried, ", ".join(named)) for tried, named in tests.items()]
         parts.append(f"\n## {section.heading}\n\n")
         parts.append(f"{section.before}\n\n" if section.before else "")
-        usually = textwrap.fill(f"Unless a row says something else, {section.usually}", COLUMNS)
+        usually = textwrap.fill(section.usually[:1].upper() + section.usually[1:], COLUMNS)
         parts.append(f"{usually}\n\n" if section.usually else "")
         parts += [item(*row) for row in rows]
         parts.append(f"\n{section.after}\n" if section.after else "")

@@ -100,9 +100,9 @@ def test_a_reason_of_an_earlier_release_is_shown_as_questions(served: Service) -
 
 
 def test_a_job_s_name_acts_on_no_terminal(served: Service) -> None:
-    """Attack (others): A job's name has escapes and characters that reorder, and a rule makes an
-    application of it.
-    Outcome: They are question marks.
+    """Attack (others): A shown text has zero bytes, escapes, lines, characters that reorder, or
+    100,000 characters.
+    Outcome: Such characters are question marks, and the text is cut.
     """
     name = "\x1b]0;owned\x07\u202e\x1b[2Jgo"
     run = served.live(served.job(ALICE, job_name=name))

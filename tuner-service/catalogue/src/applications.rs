@@ -811,7 +811,7 @@ meaningless = true
 
     /// Rules that can be read decide on any name; a file that is refused is refused by its line.
     ///
-    /// Attack (parsers): A file of rules for names of applications.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_rules() {
         io_autotune_fuzzing::Target::new("rules", &[SHIPPED, TWO])

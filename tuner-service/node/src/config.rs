@@ -341,7 +341,7 @@ mod tests {
         assert!(none.settings.allow.is_empty());
     }
 
-    /// Attack (parsers): `node.toml`.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_node_toml() {
         let sample = "[exclusive]\ncpus = 8\npartitions = [\"main\"]\n[[settings.allow]]\nkind = \"sysctl\"\n\

@@ -278,7 +278,7 @@ mod tests {
     /// The environment of a prolog or an epilog, one variable per line, with the user's request
     /// among them.
     ///
-    /// Attack (parsers): The environment of prolog and epilog, in the helper.
+    /// Attack (parsers): The environment of prolog and epilog.
     #[test]
     fn fuzz_environment() {
         let mut ended = environment();

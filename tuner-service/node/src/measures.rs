@@ -469,7 +469,7 @@ mod tests {
         assert!(parse(&format!("{RECORD}of_a_later_plugin 5\n"), 0).is_ok());
     }
 
-    /// Attack (parsers): The record of what a step read and wrote.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_measures() {
         io_autotune_fuzzing::Target::new("measures", &[RECORD]).run(|input| {

@@ -104,7 +104,7 @@ fn one_that_hangs_is_killed_and_one_that_was_killed_is_run_again() {
 }
 
 /// Attack (second-round): RunInJob runs the epilog as the job's user, who could mislead the helper.
-/// Outcome: The hook ends with an error at once.
+/// Outcome: It does nothing, and the timer reports the job.
 #[test]
 fn as_another_than_root_it_does_nothing_and_says_so() {
     let place = tempfile::tempdir().unwrap();

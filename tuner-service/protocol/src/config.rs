@@ -260,7 +260,7 @@ mod tests {
         );
     }
 
-    /// Attack (parsers): `client.toml`.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_client_toml() {
         io_autotune_fuzzing::Target::new("client_toml", &[GOOD]).run(|input| {

@@ -453,7 +453,7 @@ mod tests {
         }
     }
 
-    /// Attack (parsers): The request that travels with a job.
+    /// Attack (parsers): A request's body, query or text.
     #[test]
     fn fuzz_request() {
         let samples = [

@@ -268,7 +268,7 @@ mod tests {
 
     /// The values read from a file are those that were written, or the file is refused by its line.
     ///
-    /// Attack (parsers): A file of saved settings.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_saved() {
         let sample = r#"{"boot_id": "b", "values": [{"target": {"kind": "sysctl", "name": "vm.dirty_bytes"}, "value": "0"}],

@@ -645,7 +645,7 @@ mod tests {
     const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "sluid": "sBR1JB8J1YM400", "uid": 1000, "gid": 1000,
         "user": "alice", "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
 
-    /// Attack (parsers): The body of a request.
+    /// Attack (parsers): A request's body, query or text.
     #[test]
     fn fuzz_body() {
         let samples = [
@@ -746,7 +746,7 @@ mod tests {
         }
     }
 
-    /// Attack (parsers): The query of a request.
+    /// Attack (parsers): A request's body, query or text.
     #[test]
     fn fuzz_query() {
         let samples = [

@@ -792,8 +792,8 @@ mod tests {
         assert!(order.eq(&[point(3), point(1), point(2)]), "{all:?}");
     }
 
-    /// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a
-    /// control run.
+    /// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight
+    /// is a control run.
     #[test]
     fn a_run_without_a_verdict_looks_the_same_to_its_user_whatever_was_drawn() {
         let control = shown(drawn(Role::Control), USER);

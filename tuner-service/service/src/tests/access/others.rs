@@ -220,7 +220,8 @@ async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     }
 }
 
-/// Attack (others): A user asks in a preview about another user's application.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn a_preview_tells_nothing_of_anothers_study() {
     let service = TestService::new().await;

@@ -118,8 +118,8 @@ async fn an_operator_reads_all_and_steers_their_own() {
     assert_eq!(ids(&given["studies"], "uid"), [i64::from(OPERATOR)]);
 }
 
-/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
-/// run.
+/// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight is
+/// a control run.
 #[tokio::test]
 async fn whether_a_run_is_a_control_run_only_admins_are_told_before_its_verdict() {
     let more = format!("{COORDINATORS}[study]\nbudget = 15\n");
