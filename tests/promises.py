@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tables import table
-
 TREE = Path(__file__).resolve().parents[1]
 PLACES = ("tuner-service", "spank-plugin", "analysis", "tests")
 """Where tests are."""
@@ -184,11 +182,10 @@ with a marker, as `CONTRIBUTING.md` says.
 NEVER = """\
 # What must never happen
 
-Each row is a promise, with the tests on a real cluster that would notice a breach. `make test` runs
-them, `make test-slow` those of `test_lives_slow.py` and `test_lives_clusters.py`. The
-[soak](measurements/soak.md) checks its invariants while everything is killed, stopped, filled and
-forged. `make promises` writes this page from the markers on the tests, and a unit test compares the
-two.
+None of this must happen because of us. Each promise has the tests that would notice a breach, most
+of them on a real cluster. `make test` runs them, `make test-slow` those of `test_lives_slow.py` and
+`test_lives_clusters.py`. The [soak](measurements/soak.md) checks its invariants while everything is
+killed, stopped, filled and forged. `make promises` writes this page from markers on the tests.
 
 """
 
@@ -487,11 +484,11 @@ def never_page(markers: Markers) -> str:
     """Return docs/never.md."""
     rows = []
     for clause in CLAUSES:
-        tests = [shown(one.test) for one in markers.promises if one.clause == clause]
+        tests = ", ".join(shown(one.test) for one in markers.promises if one.clause == clause)
         of_soak = [f"`{one.name}`" for one in markers.invariants if clause in one.promises]
-        rows.append((clause, ", ".join(tests), ", ".join(of_soak)))
-    header = ("must never happen because of us", "tests", "invariant of the soak")
-    return NEVER + table(header, rows)
+        soak = f"; in the soak: {', '.join(of_soak)}" if of_soak else ""
+        rows.append(f"- **{clause}**: {tests}{soak}\n")
+    return NEVER + "".join(rows)
 
 
 def shown(test: Marked) -> str:
