@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tables import table
-
 TREE = Path(__file__).resolve().parents[1]
 PLACES = ("tuner-service", "spank-plugin", "analysis", "tests")
 """Where tests are."""
@@ -63,7 +61,7 @@ class Section:
     usually: str = ""
     """What comes of each attack whose row says nothing else."""
     before: str = ""
-    """What stands above its table, below that."""
+    """What stands above its list, below that."""
     after: str = ""
     """What stands below it."""
 
@@ -173,23 +171,21 @@ samples, and thousands of inputs made of them.""",
 ATTACKS = """\
 # Attacks
 
-What an attacker could try against a node's root, the service or another user, what comes of it, and
-the tests that try it. Where a row says nothing of the outcome, it is the one above its table. A
-row names a kind of attack; the name of each test says which part of it the test tries.
+What an attacker could try against a node's root, the service or another user, *what comes of it*,
+and the tests that try it. What usually comes of attacks stands first in each section, and holds for
+a row that says nothing else. The name of a test says which part of an attack it tries.
 
-Nothing stops an attacker who can write as root, as the service's account, or in its database. Who
-attacks from where is in [security](security.md). `make promises` writes this page from the markers
-on the tests. A new file that root reads, a new request, or a new printed text gets a test with a
-marker, as `CONTRIBUTING.md` says.
+Who attacks from where is in [security](security.md). `make promises` writes this page from the
+markers on the tests. A new file that root reads, a new request, or a new printed text gets a test
+with a marker, as `CONTRIBUTING.md` says.
 """
 NEVER = """\
 # What must never happen
 
-Each row is a promise, with the tests on a real cluster that would notice a breach. `make test` runs
-them, `make test-slow` those of `test_lives_slow.py` and `test_lives_clusters.py`. The
-[soak](measurements/soak.md) checks its invariants while everything is killed, stopped, filled and
-forged. `make promises` writes this page from the markers on the tests, and a unit test compares the
-two.
+None of this must happen because of us. Each promise has the tests that would notice a breach, most
+of them on a real cluster. `make test` runs them, `make test-slow` those of `test_lives_slow.py` and
+`test_lives_clusters.py`. The [soak](measurements/soak.md) checks its invariants while everything is
+killed, stopped, filled and forged. `make promises` writes this page from markers on the tests.
 
 """
 
@@ -472,22 +468,27 @@ def attacks_page(markers: Markers) -> str:
         rows = [(*tried, ", ".join(named)) for tried, named in tests.items()]
         parts.append(f"\n## {section.heading}\n\n")
         parts.append(f"{section.before}\n\n" if section.before else "")
-        usually = textwrap.fill(f"Unless a row says something else, {section.usually}", COLUMNS)
+        usually = textwrap.fill(section.usually[:1].upper() + section.usually[1:], COLUMNS)
         parts.append(f"{usually}\n\n" if section.usually else "")
-        parts.append(table(("attack", "outcome", "test"), rows))
+        parts += [item(*row) for row in rows]
         parts.append(f"\n{section.after}\n" if section.after else "")
     return "".join(parts)
+
+
+def item(attack: str, outcome: str, tests: str) -> str:
+    """Return the line of docs/attacks.md about an attack."""
+    return f"- {' '.join(filter(None, (attack, outcome and f'*{outcome}*', tests)))}\n"
 
 
 def never_page(markers: Markers) -> str:
     """Return docs/never.md."""
     rows = []
     for clause in CLAUSES:
-        tests = [shown(one.test) for one in markers.promises if one.clause == clause]
+        tests = ", ".join(shown(one.test) for one in markers.promises if one.clause == clause)
         of_soak = [f"`{one.name}`" for one in markers.invariants if clause in one.promises]
-        rows.append((clause, ", ".join(tests), ", ".join(of_soak)))
-    header = ("must never happen because of us", "tests", "invariant of the soak")
-    return NEVER + table(header, rows)
+        soak = f"; in the soak: {', '.join(of_soak)}" if of_soak else ""
+        rows.append(f"- **{clause}**: {tests}{soak}\n")
+    return NEVER + "".join(rows)
 
 
 def shown(test: Marked) -> str:

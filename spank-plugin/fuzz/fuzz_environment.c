@@ -21,7 +21,7 @@ static void set(const char *line, void *data)
     free(copy);
 }
 
-// Attack (parsers): The environment of prolog and epilog, in the plugin.
+// Attack (parsers): The environment of prolog and epilog.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct ioat_arguments arguments = {.helper = "/nonexistent/helper",

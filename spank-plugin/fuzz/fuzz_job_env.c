@@ -7,7 +7,7 @@
 #include "job_env.h"
 #include "text.h"
 
-// Attack (parsers): The job's file.
+// Attack (parsers): A file of a job or of the spool.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ioat_job_env file;

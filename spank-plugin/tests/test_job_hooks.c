@@ -94,8 +94,8 @@ static void any_jobs_hook_puts_back_what_another_left_changed(void **state)
     argument_words[3] = "spool_dir=/var/s";
 }
 
-// Attack (environment): A user submits with LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
-// programs called like ours, in the environment.
+// Attack (environment): The environment has LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
+// programs called like ours.
 // Outcome: The job is tuned as its option says.
 static void the_helper_is_called_with_a_clean_environment(void **state)
 {
@@ -172,7 +172,7 @@ static void strange_values_are_left_out(void **state)
 
 // Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
 // at submission.
-// Outcome: The step gets its own hints or none, and no variable of the user's is removed.
+// Outcome: The step gets its own hints or none, and keeps the user's variables.
 static void a_forged_request_is_not_passed_on(void **state)
 {
     (void)state;

@@ -214,8 +214,8 @@ static void node_names(void **state)
     assert_untuned();
 }
 
-// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-// others, or its directory is.
+// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+// writable by others.
 static void links_are_not_followed(void **state)
 {
     (void)state;
@@ -247,8 +247,8 @@ static void links_are_not_followed(void **state)
     }
 }
 
-// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-// others, or its directory is.
+// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+// writable by others.
 static void a_linked_file(void **state)
 {
     (void)state;
@@ -259,8 +259,8 @@ static void a_linked_file(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, "not owned by root"), 1);
 }
 
-// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-// others, or its directory is.
+// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+// writable by others.
 static void a_fifo_does_not_hang(void **state)
 {
     (void)state;
@@ -278,8 +278,8 @@ static void wrong_owner(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, "not owned by root"), 1);
 }
 
-// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-// others, or its directory is.
+// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+// writable by others.
 static void writable_by_others(void **state)
 {
     (void)state;
@@ -326,8 +326,8 @@ static void a_malformed_file(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, "malformed or not allowed"), 1);
 }
 
-// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-// others, or its directory is.
+// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+// writable by others.
 static void a_huge_file(void **state)
 {
     (void)state;
@@ -574,7 +574,7 @@ static void several_variables(void **state)
 
 // Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
 // at submission.
-// Outcome: The step gets its own hints or none, and no variable of the user's is removed.
+// Outcome: The step gets its own hints or none, and keeps the user's variables.
 static void forged_records(void **state)
 {
     (void)state;
@@ -753,8 +753,8 @@ static void a_file_without_variables_is_stamped_too(void **state)
     assert_env("IO_AUTOTUNE_SET", NULL);
 }
 
-// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-// others, or its directory is.
+// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+// writable by others.
 static void a_draft_of_a_dead_process_is_replaced(void **state)
 {
     (void)state;
@@ -882,9 +882,9 @@ static void a_long_line_is_cut(void **state)
 
 // A reader that does not read, one that is gone, and a limit on what files may grow to.
 //
-// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
-// nothing: full, closed, no reader, or one that has stopped reading.
-// Outcome: What was to be said is lost; the job is submitted, and its run counts.
+// Attack (files): The output of sbatch, or of a job that asks to be told, is full, closed, or not
+// read.
+// Outcome: The words are lost; the job is submitted, and its run counts.
 static void what_cannot_be_written_costs_nothing(void **state)
 {
     (void)state;

@@ -129,9 +129,8 @@ static void bad_spec_is_refused(void **state)
     assert_false(scratch_exists("calls"));
 }
 
-// Attack (environment): Another user of the submit host reads all command lines in /proc during a
-// submission.
-// Outcome: None has the job's name, comment or accelerator.
+// Attack (environment): Another user reads all command lines in /proc during a submission.
+// Outcome: None has a job's name, comment or accelerator.
 static void no_command_line_has_what_the_user_says(void **state)
 {
     (void)state;
@@ -339,8 +338,8 @@ static void nothing_is_said_where_no_person_reads(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "there is no such key"), 1);
 }
 
-// Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
-// Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+// Attack (environment): A tuned job submits others that ask for nothing, with any of Slurm's
+// variables unset, three deep, and as an array.
 // Outcome: None is a run of its application.
 static void an_inherited_option_asks_for_nothing(void **state)
 {
@@ -407,8 +406,8 @@ static void who_sets_the_inherited_option_is_told_what_asks(void **state)
     }
 }
 
-// Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
-// Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+// Attack (environment): A tuned job submits others that ask for nothing, with any of Slurm's
+// variables unset, three deep, and as an array.
 // Outcome: None is a run of its application.
 static void a_job_does_not_inherit_what_was_asked_for_it(void **state)
 {
@@ -500,8 +499,7 @@ static void srun_inside_a_tuned_job_says_what_it_does_not_change(void **state)
     }
 }
 
-// Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
-// allocation.
+// Attack (environment): srun --jobid joins another allocation with the option, or from a tuned job.
 // Outcome: The step says that the option changes nothing; nothing counts.
 static void a_step_of_another_allocation_neither_asks_nor_promises(void **state)
 {
@@ -570,9 +568,9 @@ static void srun_inside_a_plain_job_says_why_not(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
 }
 
-// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
-// nothing: full, closed, no reader, or one that has stopped reading.
-// Outcome: What was to be said is lost; the job is submitted, and its run counts.
+// Attack (files): The output of sbatch, or of a job that asks to be told, is full, closed, or not
+// read.
+// Outcome: The words are lost; the job is submitted, and its run counts.
 static void a_line_that_nobody_reads_ends_no_submission(void **state)
 {
     (void)state;
@@ -702,9 +700,9 @@ static void assert_no_signal_is_left(void)
     }
 }
 
-// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
-// nothing: full, closed, no reader, or one that has stopped reading.
-// Outcome: What was to be said is lost; the job is submitted, and its run counts.
+// Attack (files): The output of sbatch, or of a job that asks to be told, is full, closed, or not
+// read.
+// Outcome: The words are lost; the job is submitted, and its run counts.
 static void what_cannot_be_said_ends_no_submission(void **state)
 {
     (void)state;
@@ -748,9 +746,9 @@ static void what_was_pending_before_stays(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &mask, NULL), 0);
 }
 
-// Attack (files): The output of a job that asks to be told what it runs with, or of sbatch, takes
-// nothing: full, closed, no reader, or one that has stopped reading.
-// Outcome: What was to be said is lost; the job is submitted, and its run counts.
+// Attack (files): The output of sbatch, or of a job that asks to be told, is full, closed, or not
+// read.
+// Outcome: The words are lost; the job is submitted, and its run counts.
 static void a_reader_that_does_not_read_is_not_waited_for(void **state)
 {
     (void)state;

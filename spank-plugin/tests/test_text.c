@@ -66,8 +66,8 @@ static void numbers(void **state)
     assert_false(ioat_text_is_digits("1:0"));
 }
 
-// Attack (units): A text that is shown has control characters, invalid UTF-8, or characters that
-// are invisible or reorder text.
+// Attack (units): A shown text has control characters, invalid UTF-8, or characters that are
+// invisible or reorder.
 // Outcome: Each of their bytes is shown as a question mark.
 static void cleaning(void **state)
 {

@@ -51,8 +51,8 @@ def test_a_step_of_another_allocation_neither_tunes_nor_promises(
 ) -> None:
     """Nothing is applied or counted.
 
-    Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
-    allocation.
+    Attack (environment): srun --jobid joins another allocation with the option, or from a tuned
+    job.
     Outcome: The step says that the option changes nothing; nothing counts.
     """
     said = step(site, allocation, *more, asked("allocations-half"))
@@ -67,8 +67,8 @@ def test_a_tuned_job_does_not_lend_its_request_to_another_allocation(
 ) -> None:
     """It does not, however its environment is changed.
 
-    Attack (environment): srun --jobid is run with the option, or by a tuned job, for another
-    allocation.
+    Attack (environment): srun --jobid joins another allocation with the option, or from a tuned
+    job.
     Outcome: The step says that the option changes nothing; nothing counts.
     """
     app = "allocations-lender"

@@ -117,8 +117,8 @@ def finish_of(site: Site, job_id: int) -> dict[str, Any]:
 
 
 def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> None:
-    """Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
-    made for another reader.
+    """Attack (service): A credential of MUNGE is sent for another request or reader, twice, cut, or
+    made up.
     """
     path, nonce = "/v1/studies", secrets.token_hex(16)
     credential = sender.credential(ALICE, path, b"", nonce, "GET")
@@ -141,8 +141,8 @@ PATHS = ("/v1/runs/start", "/v1/runs/finish", "/v1/runs/over", "/v1/preview", "/
 
 
 def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
-    """Attack (environment): A user submits with LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
-    programs called like ours, in the environment.
+    """Attack (environment): The environment has LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
+    programs called like ours.
     Outcome: The job is tuned as its option says.
     """
     app = "attacks-environment"
@@ -189,8 +189,8 @@ def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
 
 
 def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
-    """Attack (files): A job lists, writes, moves, links, removes and mounts over root's
-    directories and each file in its own.
+    """Attack (files): A job lists, writes, moves, links, removes and mounts over root's directories
+    and files.
     Outcome: Nothing of it works, and the run counts.
     """
     app = "attacks-files"
@@ -242,8 +242,7 @@ def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
 def test_a_hostile_option_is_refused_in_printable_words(site: Site, options: list[str]) -> None:
     """Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
     SQL, zero bytes, or 1,000,000 characters.
-    Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
-    refused.
+    Outcome: It becomes a short name of letters, digits and few signs, or is refused.
     """
     done = site.try_sbatch("true", *options)
     assert done.returncode != 0, done.stdout
@@ -266,8 +265,7 @@ def test_an_option_given_a_thousand_times_is_the_last_one(site: Site) -> None:
 def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -> None:
     """Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
     SQL, zero bytes, or 1,000,000 characters.
-    Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
-    refused.
+    Outcome: It becomes a short name of letters, digits and few signs, or is refused.
     """
     done = site.try_sbatch(f"#SBATCH --io-autotune=app={'x' * 1_000_000}\ntrue")
     assert all(line.isprintable() for line in done.stderr.splitlines()), done.stderr[:500]
@@ -282,8 +280,7 @@ def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -
 def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
     """Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
     SQL, zero bytes, or 1,000,000 characters.
-    Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
-    refused.
+    Outcome: It becomes a short name of letters, digits and few signs, or is refused.
     """
     job = site.sbatch("true", "--io-autotune", f"--job-name={name}")
     assert all(line.isprintable() for line in job.stderr.splitlines()), f"{job.stderr!r}"
@@ -299,10 +296,9 @@ def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
 def test_connections_that_say_nothing_keep_nobody_out(site: Site) -> None:
     """Anybody may connect; what is too much of one user's is closed, and others go on.
 
-    Attack (floods): Connections say nothing, begin requests that never end, or are too many of one
-    user or host.
-    Outcome: Each has so many at most, and each is closed when its time is over; local root has no
-    limit.
+    Attack (floods): Connections say nothing, never end a request, or are too many of one user or
+    host.
+    Outcome: Each is closed in time, and each may have so many; local root has no limit.
     """
     holding = (
         "import select, socket, sys\n"
@@ -371,8 +367,8 @@ def test_a_run_directory_with_little_room_gives_a_job_all_or_nothing(
 def test_a_users_program_of_our_name_is_not_run(site: Site) -> None:
     """PATH is the user's; the helper is run by its whole path.
 
-    Attack (environment): A user submits with LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
-    programs called like ours, in the environment.
+    Attack (environment): The environment has LD_PRELOAD, SLURM_*, sockets of MUNGE and SACK, or
+    programs called like ours.
     Outcome: The job is tuned as its option says.
     """
     home = site.paths.home(ALICE)

@@ -43,7 +43,7 @@ def test_many_long_reports_of_a_run_are_never_in_memory_together(
     """Together they took 466 MiB; now 16 take 100, and 64 take 107.
 
     Attack (second-round): Sixteen nodes each report 20,000 steps of one run.
-    Outcome: The service takes less than 160 MiB: it reads one report at a time.
+    Outcome: The service reads one report at a time, in less than 160 MiB.
     """
     job, nodes = MADE_UP_JOB, 16
     report = finish_of(site, job)
@@ -64,8 +64,7 @@ def test_many_long_reports_of_a_run_are_never_in_memory_together(
 def test_the_service_works_with_the_lesser_role(site: Site) -> None:
     """Every test of this cluster shows that it suffices; this one, that it is the lesser one.
 
-    Attack (units): The service's role makes tables, schemas and functions, takes other rights, and
-    changes or deletes history.
+    Attack (units): The service's role makes tables and functions, takes rights, or changes history.
     """
     roles = site.sql(
         "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"

@@ -124,8 +124,8 @@ def by_name(name: str, user: str, site: Site) -> list[int]:
 
 
 def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
-    """Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
-    directory, or another user's.
+    """Attack (files): What a user wrote for root is under a lease, a link, a FIFO, a directory, or
+    another's.
     """
     app = "attacks-lease"
     site.pinned(app, {"romio_ds_write": "disable"})
@@ -137,10 +137,9 @@ def test_a_lease_on_the_file_of_values_holds_nobody(site: Site) -> None:
 
 
 def test_a_job_cannot_fill_the_spool_with_values(site: Site) -> None:
-    """Attack (files): A job writes observed values or marks until their place is full, and makes
-    other files there.
-    Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB of
-    marks at most.
+    """Attack (files): A job fills the place of its observed values and marks, and makes other files
+    there.
+    Outcome: The place holds 144 KiB and no other file, of which root reads less.
     """
     app = "attacks-values"
     site.pinned(app, {"romio_ds_write": "disable"})
@@ -204,14 +203,13 @@ def reader(site: Site) -> dict[str, str] | None:
 
 @pytest.mark.parametrize("length", [1 << 20, 64 << 20])
 def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> None:
-    """Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
-    another, dripping, or with 64 MiB.
-    Outcome: It is an outage within the deadline: the job runs with defaults, and no report is put
-    aside.
+    """Attack (service): Somebody answers in the service's place: garbage, unsigned, dripping, or 64
+    MiB.
+    Outcome: It is an outage within the deadline, and no report is put aside.
 
     Attack (service): An answer takes over the process that parses it.
-    Outcome: That process is nobody, without capabilities, under a filter of system calls; root
-    takes only a whole structure from it.
+    Outcome: That process is nobody, under a filter of system calls; root takes only a whole
+    structure from it.
     """
     place = site.paths.scratch / f"answers-{length}"
     files.directory(place, 0o755)
@@ -237,9 +235,8 @@ def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> 
 
 
 def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) -> None:
-    """Attack (files): A process calls itself `slurmstepd: [JOBID.STEP]`, also one with the
-    set-user-ID bit.
-    Outcome: Only processes whose real user is root count as steps, and the timer reports the job.
+    """Attack (files): A process, also a set-user-ID one, calls itself `slurmstepd: [JOBID.STEP]`.
+    Outcome: Only root's processes count as steps, and the timer reports the job.
     """
     app = "attacks-name"
     # The second's directory in /proc is root's, because it lets nobody trace it.
@@ -280,9 +277,9 @@ def prepared(site: Site, app: str) -> None:
 
 @pytest.mark.usefixtures("fuse")
 def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> None:
-    """Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
-    command's directory or beside it.
-    Outcome: All are removed, if need be later and out of reach, and a later user gets the mount.
+    """Attack (files): A job leaves nested or closed directories, or mounts within mounts, in a
+    command's directory.
+    Outcome: All are removed, if need be later and out of reach.
     """
     app = "attacks-beside"
     with rclone(site) as (_slow, mounts):
@@ -301,10 +298,9 @@ def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> Non
 @pytest.mark.usefixtures("fuse")
 @pytest.mark.parametrize("how", ["stopped", "traced"])
 def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: str) -> None:
-    """Attack (files): What a command has started is stopped or traced by its user, or can never be
-    stopped.
-    Outcome: It is killed with its control group; a stop that fails is tried twenty times, and then
-    `doctor` tells an admin.
+    """Attack (files): A user stops or traces what a command started, or a stop always fails.
+    Outcome: It is killed with its control group; a stop is tried twenty times, and then `doctor`
+    tells an admin.
     """
     app = f"attacks-{how}"
     with rclone(site) as (_slow, mounts), held(site, how) as hold:
@@ -323,7 +319,7 @@ def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: s
 
 @pytest.mark.usefixtures("fuse")
 def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
-    """Attack (files): Others can make directories where ours are to be, or swap those above.
+    """Attack (files): Others can make or swap directories where ours are to be.
     Outcome: None is used, unless the one above has the sticky bit.
     """
     app = "attacks-place"
@@ -373,10 +369,9 @@ environment = [{ variable = "STUCK_WORKERS", value = "{workers}" }]
 
 
 def test_a_stop_that_always_fails_is_tried_so_often_and_then_an_admins(site: Site) -> None:
-    """Attack (files): What a command has started is stopped or traced by its user, or can never be
-    stopped.
-    Outcome: It is killed with its control group; a stop that fails is tried twenty times, and then
-    `doctor` tells an admin.
+    """Attack (files): A user stops or traces what a command started, or a stop always fails.
+    Outcome: It is killed with its control group; a stop is tried twenty times, and then `doctor`
+    tells an admin.
     """
     app, option = "attacks-stop", "accelerator=stuck"
     catalogue = site.paths.accelerators / "stuck.toml"

@@ -62,10 +62,8 @@ def history(site: Site) -> Iterator[None]:
 def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     site: Site, jobs: int, kind: str
 ) -> None:
-    """Attack (floods): Users flood the service in every way at once, and reset their studies
-    without end.
-    Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
-    quota allows.
+    """Attack (floods): Users flood the service in every way at once, with endless resets.
+    Outcome: Every start is answered within its deadline, and resets keep to the quota.
 
     Each kind alone; all of them together are another test's.
     """
@@ -80,10 +78,8 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
 
 @pytest.mark.usefixtures("history")
 def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs: int) -> None:
-    """Attack (floods): Users flood the service in every way at once, and reset their studies
-    without end.
-    Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
-    quota allows.
+    """Attack (floods): Users flood the service in every way at once, with endless resets.
+    Outcome: Every start is answered within its deadline, and resets keep to the quota.
     """
     for user in (ALICE, BOB):
         site.run("true", asked(f"attacks-reset-{user}"), user=user)
@@ -136,8 +132,8 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
 ) -> None:
     """MUNGE remembers on one host, SACK in one process: the database for all replicas.
 
-    Attack (service): A change, a report or an import is read from the network and sent again, to
-    the same or to another replica.
+    Attack (service): A change, a report or an import is read and sent again, to the same or another
+    replica.
     Outcome: One is accepted.
     """
     site.run("true", asked("attacks-replay"), user=ALICE)
@@ -179,8 +175,8 @@ def another_host_signs(site: Site) -> Iterator[Path]:
 def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
     """Where the site wants it: by the address that munged vouches for, and Slurm's NodeAddr.
 
-    Attack (nodes): Root of one host speaks for another host's node, or for one that Slurm does not
-    list, and the service has `check_origins`.
+    Attack (nodes): With `check_origins`, root of a host speaks for another node, or for one that
+    Slurm does not list.
 
     Attack (nodes): With `check_origins`, a start comes of a node that Slurm does not list.
     Outcome: The service answers 503, and refuses nothing for good.
@@ -213,8 +209,8 @@ def test_the_service_takes_the_sockets_that_systemd_holds_for_it(
 ) -> None:
     """While it is down its addresses are systemd's, and no user's to take.
 
-    Attack (service): Somebody would take the addresses of a service that is down.
-    Outcome: The service takes them over from systemd, which holds them.
+    Attack (service): Somebody takes the address of a service that is down.
+    Outcome: systemd holds it.
     """
     paths = site.paths
     unix = {door: paths.run / f"activated-{door}.sock" for door in ("users", "nodes")}

@@ -369,9 +369,8 @@ def test_the_first_component_of_a_heterogeneous_job_carries_the_run(site: Site) 
 
 
 def test_a_script_is_data(site: Site) -> None:
-    """Attack (nodes): A job's script has directives with a shell's commands, an escape, or a
-    continued line.
-    Outcome: No command is run, and such lines stay as they were.
+    """Attack (nodes): A directive goes on in the next line, or has a shell's commands or escapes.
+    Outcome: No command is run, and the line stays as it was.
     """
     app, trap = "bb-attack", site.paths.scratch / "trap"
     _pinned(site, app)
@@ -386,8 +385,8 @@ def test_a_script_is_data(site: Site) -> None:
 
 
 def test_only_the_burst_buffers_account_completes_directives(site: Site) -> None:
-    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
-    runs are over, completes directives, or says how a node is.
+    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or
+    completes directives.
     """
     app = "bb-role"
     job = site.sbatch(BODY, asked(app, DIRECTED))

@@ -58,8 +58,8 @@ def refused(site: Site, user: str, *command: str) -> str:
 
 
 def test_an_account_that_its_user_made_up_shows_a_study_to_nobody(site: Site) -> None:
-    """Attack (others): A user's job names an account that the user is not in, so that its
-    coordinator would see the study.
+    """Attack (others): A user's job names an account that the user is not in, for its coordinator
+    to see.
     Outcome: The coordinator is told nothing of it.
     """
     # Bob has no association at all: Slurm takes whatever account he names.
@@ -84,8 +84,8 @@ def test_an_account_that_its_user_made_up_shows_a_study_to_nobody(site: Site) ->
 
 
 def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: Site) -> None:
-    """Attack (others): A coordinator, or a former one, reads or steers what is charged to another
-    account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
+    """Attack (others): A present or former coordinator reads or steers what is charged to another
+    account, by a stranger or on another cluster, or orders for all that a member has.
     """
     sacctmgr(site, "add", "user", ALICE, "account=physics,optics,chemistry")
     sacctmgr(site, "add", "user", BOB, "account=chemistry")

@@ -72,8 +72,8 @@ def test_what_a_job_was_asked_for_with_is_lent_to_no_other(
 ) -> None:
     """Nothing of it is, whatever the job unsets.
 
-    Attack (environment): A tuned job submits others that ask for nothing, after unsetting any of
-    Slurm's variables: by sbatch, salloc and srun, three deep, and as an array.
+    Attack (environment): A tuned job submits others that ask for nothing, with any of Slurm's
+    variables unset, three deep, and as an array.
     Outcome: None is a run of its application.
     """
     alice = accounts.find(ALICE)

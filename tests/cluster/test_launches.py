@@ -52,8 +52,8 @@ def stored(site: Site, job: Job) -> list[str]:
 
 
 def test_each_launch_has_slurms_id_of_it(site: Site) -> None:
-    """Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
-    not of Slurm's form.
+    """Attack (environment): A request or SLURM_JOB_SLUID has another launch's id, or a malformed
+    one.
     Outcome: The launch has the id that Slurm gave it.
     """
     app = "launches"

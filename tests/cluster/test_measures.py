@@ -114,8 +114,8 @@ def test_a_job_that_takes_no_part_is_not_measured(site: Site) -> None:
 
 
 def test_a_job_cannot_write_what_it_is_said_to_have_done(site: Site) -> None:
-    """Attack (files): The record of what a step did is forged, another step's, no record, or
-    missing, or its place is taken.
+    """Attack (files): The record of what a step did is forged, another step's, malformed or
+    missing.
     Outcome: Only true records are measured.
     """
     app = "measures-forged"
@@ -149,8 +149,8 @@ def test_a_job_cannot_write_what_it_is_said_to_have_done(site: Site) -> None:
 
 @pytest.mark.parametrize("hindrance", ["none", "unwritable", "missing"])
 def test_a_job_ends_alike_whether_it_can_be_measured_or_not(site: Site, hindrance: str) -> None:
-    """Attack (files): The record of what a step did is forged, another step's, no record, or
-    missing, or its place is taken.
+    """Attack (files): The record of what a step did is forged, another step's, malformed or
+    missing.
     Outcome: Only true records are measured.
     """
     job, fence = fenced(site, f"measures-{hindrance}", asked(f"measures-{hindrance}"))

@@ -136,8 +136,8 @@ def test_names_that_are_alike_in_ascii_are_applications_that_their_names_find(si
     """Each has its own history, and ``status`` finds it by what squeue shows.
 
     Attack (environment): Jobs have names that look alike, are equal in ASCII, are no UTF-8, or are
-    what is made of another name.
-    Outcome: Each is an application of its own, shown as one harmless line.
+    made of another name.
+    Outcome: Each is an application of its own, and shown harmlessly.
     """
     odd = ["names_\udcff", "names_\udcfe", "names_\u202eabc\x1b[2J"]
     jobs = {

@@ -98,10 +98,9 @@ def test_the_report_shows_its_measures_estimates_and_their_intervals(
 
 
 def test_whatever_a_job_writes_as_its_marks_it_and_others_are_unharmed(site: Site) -> None:
-    """Attack (files): A job writes observed values or marks until their place is full, and makes
-    other files there.
-    Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB of
-    marks at most.
+    """Attack (files): A job fills the place of its observed values and marks, and makes other files
+    there.
+    Outcome: The place holds 144 KiB and no other file, of which root reads less.
     """
     app = "objective-attack"
     secret = site.paths.scratch / "objective.secret"

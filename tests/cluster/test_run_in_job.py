@@ -45,8 +45,9 @@ def epilog_as_user(site: Site) -> Iterator[Path]:
 
 
 def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) -> None:
-    """Attack (second-round): With RunInJob the epilog of a job runs as the job's user.
-    Outcome: It does nothing; the timer reports the job.
+    """Attack (second-round): RunInJob runs the epilog as the job's user, who could mislead the
+    helper.
+    Outcome: It does nothing, and the timer reports the job.
     """
     app = "run-in-job-not-root"
     site.pinned(app, {"cb_nodes": "2"})

@@ -90,9 +90,9 @@ def output(site: Site, option: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("where", ["/dev/full", "/dev/null"])
 def test_an_output_that_takes_nothing_costs_the_job_nothing(site: Site, where: str) -> None:
-    """Attack (files): The output of a job that asks to be told what it runs with, or of sbatch,
-    takes nothing: full, closed, no reader, or one that has stopped reading.
-    Outcome: What was to be said is lost; the job is submitted, and its run counts.
+    """Attack (files): The output of sbatch, or of a job that asks to be told, is full, closed, or
+    not read.
+    Outcome: The words are lost; the job is submitted, and its run counts.
     """
     job = site.sbatch("true", asked("telling-full", "tell"), f"--output={where}")
     run = site.judged(job)

@@ -19,8 +19,8 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
     """Promise: a user steers another user's study
     Promise: a user reads another user's study
 
-    Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-    their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+    Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+    steers, undoes or exports them.
     """
     app = "trust-alice"
     run = site.run("true", asked(app), user=ALICE)
@@ -50,8 +50,8 @@ def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
 
 
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
-    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which
-    runs are over, completes directives, or says how a node is.
+    """Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or
+    completes directives.
     """
     home = site.paths.home(BOB)
     # The nodes' door does not even open: bob asks at the users'.
@@ -101,7 +101,7 @@ def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) ->
 
     Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
     at submission.
-    Outcome: The step gets its own hints or none, and no variable of the user's is removed.
+    Outcome: The step gets its own hints or none, and keeps the user's variables.
     """
     job = forge(site, forger, forged)
     fields = site.ended(job)
@@ -116,7 +116,7 @@ def test_a_forged_record_does_not_steer_a_job(site: Site) -> None:
 
     Attack (environment): A user forges the record `IO_AUTOTUNE_SET`, or another plugin the request
     at submission.
-    Outcome: The step gets its own hints or none, and no variable of the user's is removed.
+    Outcome: The step gets its own hints or none, and keeps the user's variables.
     """
     app = "trust-record"
     site.pinned(app, {"cb_nodes": "2"})

@@ -31,8 +31,7 @@ def many(served: Service) -> str:
 
 
 def test_pages_are_put_together_each_row_once_and_in_order(served: Service, many: str) -> None:
-    """Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a
-    long list.
+    """Attack (floods): Somebody asks for 10,000 runs or studies at once.
     Outcome: A page has 100 runs, or 500 studies; the command puts pages together.
     """
     history = ("history", "--user", "uucp", "--limit")

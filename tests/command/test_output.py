@@ -93,8 +93,8 @@ def asked(served: Service) -> None:
 
 @pytest.mark.parametrize("command", PRINTING)
 def test_what_is_asked_for_is_written_or_its_loss_is_said(served: Service, command: str) -> None:
-    """Attack (units): A file system is full, a file may not grow, or standard error is full or
-    closed, while a command prints.
+    """Attack (units): A command prints to a full file system, or to an error output that is full or
+    closed.
     Outcome: A lost answer is said, and ends the command with 1.
     """
     asked(served)
@@ -125,8 +125,7 @@ def test_what_is_asked_for_is_written_or_its_loss_is_said(served: Service, comma
 def test_what_a_job_says_of_itself_never_changes_its_end(
     served: Service, shared: Path, command: str
 ) -> None:
-    """Attack (units): A job under `set -e` marks or reports while its output, its files or its
-    descriptors are used up.
+    """Attack (units): A job under `set -e` marks or reports while files or descriptors are used up.
     Outcome: The command ends with 0, and the job goes on.
 
     Promise: a job fails

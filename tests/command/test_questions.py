@@ -95,9 +95,9 @@ def test_a_removal_of_old_runs_says_what_it_would_remove_and_asks(served: Servic
 def test_a_reason_that_is_not_what_it_looks_like_is_refused_and_not_repeated(
     served: Service,
 ) -> None:
-    """Attack (units): A reason for `--why` is too long, of several lines, or has escapes or
-    characters that are invisible or reorder text.
-    Outcome: It is refused; one of an earlier release is shown with question marks.
+    """Attack (units): A `--why` is too long, of several lines, or has escapes or invisible
+    characters.
+    Outcome: It is refused; a stored one is shown with question marks.
     """
     app = "lost-reasons"
     served.run(ALICE, app)

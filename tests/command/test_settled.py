@@ -76,8 +76,8 @@ def test_what_is_shown_of_a_study_is_what_it_has_tested(served: Service, settled
 def test_nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run(
     served: Service, settled: Json
 ) -> None:
-    """Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a
-    control run.
+    """Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight
+    is a control run.
     """
     jobs = [served.job(ALICE, APP) for _ in range(4)]
     answers = served.start(*jobs)

@@ -135,8 +135,8 @@ def test_a_replay_that_differs_ends_with_a_failure(served: Service) -> None:
 
 
 def test_a_quota_that_is_used_up_is_told_with_when_to_ask_again(where: Place) -> None:
-    """Attack (floods): A user asks for lists without a pause, or for more at once than may be.
-    Outcome: The refusal says when to ask again, and the command waits a little and asks again.
+    """Attack (floods): A user asks for lists without a pause, or for too many at once.
+    Outcome: The refusal says when to ask again, and the command does.
     """
     # However slow the host is, nobody waits long enough for a list of this quota: a list counts as
     # four requests, and two minutes bring hardly more than one.

@@ -65,9 +65,9 @@ def test_a_narrow_terminal_is_taken_for_one_of_forty_columns(
 
 
 def test_a_reason_of_an_earlier_release_is_shown_as_questions(served: Service) -> None:
-    """Attack (units): A reason for `--why` is too long, of several lines, or has escapes or
-    characters that are invisible or reorder text.
-    Outcome: It is refused; one of an earlier release is shown with question marks.
+    """Attack (units): A `--why` is too long, of several lines, or has escapes or invisible
+    characters.
+    Outcome: It is refused; a stored one is shown with question marks.
     """
     app = "earlier-reason"
     served.run(ALICE, app)
@@ -100,9 +100,9 @@ def test_a_reason_of_an_earlier_release_is_shown_as_questions(served: Service) -
 
 
 def test_a_job_s_name_acts_on_no_terminal(served: Service) -> None:
-    """Attack (others): A job's name has escapes and characters that reorder text, and a rule makes
-    an application of it.
-    Outcome: They are question marks.
+    """Attack (others): A shown text has zero bytes, escapes, lines, characters that reorder, or
+    100,000 characters.
+    Outcome: Such characters are question marks, and the text is cut.
     """
     name = "\x1b]0;owned\x07\u202e\x1b[2Jgo"
     run = served.live(served.job(ALICE, job_name=name))

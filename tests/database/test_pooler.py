@@ -38,8 +38,7 @@ def test_starts_and_reports_at_once_share_few_sessions(
 ) -> None:
     """Promise: a report is counted twice
 
-    Attack (database): Thirty jobs at once start and end over a PgBouncer in transaction mode with
-    three sessions.
+    Attack (database): Thirty jobs at once share three sessions of PgBouncer in transaction mode.
     Outcome: Each run is counted once.
     """
     migrate(where, server.url())

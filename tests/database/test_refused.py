@@ -34,9 +34,8 @@ def checked(
 def test_what_cannot_start_does_not_pass(
     where: Place, server: Server, run_service: Runs, root: Path
 ) -> None:
-    """Attack (database): The database's URL is empty, of another database, or has a misspelt
-    parameter or value.
-    Outcome: It is refused when it is read, with what to write, and no password is shown.
+    """Attack (database): The database's URL is empty, another's, or misspelt.
+    Outcome: It is refused with what to write, and no password is shown.
     """
     with run_service("checked", server.url(), {}):
         served_toml = where.paths.etc / "checked.toml"
@@ -76,10 +75,9 @@ def test_a_database_that_takes_no_writes_is_told_everywhere_and_nothing_is_lost(
 ) -> None:
     """Promise: a report is lost
 
-    Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-    database or connection left.
-    Outcome: Each is called what it is within seconds; histories can be read, and reports count
-    once later.
+    Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+    connection left.
+    Outcome: It is named within seconds; histories can be read, and reports count once later.
     """
     port = free_port()
     said = "takes no writes: default_transaction_read_only is on"

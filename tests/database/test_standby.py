@@ -94,9 +94,8 @@ def test_every_report_that_was_acknowledged_is_there_once_after_a_promotion(
 
     Promise: a report is counted twice
 
-    Attack (database): The primary dies and its standby is promoted, under ten starts and reports a
-    second.
-    Outcome: Every report that was acknowledged is there once.
+    Attack (database): The primary dies under load, and its standby is promoted.
+    Outcome: Every acknowledged report is there once.
     """
     url = pair.primary.url(pair.standby, target_session_attrs="read-write")
     with run_service("promoted", url, {}) as served:

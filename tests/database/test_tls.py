@@ -110,9 +110,9 @@ def test_each_way_that_is_asked_for_is_taken(site: Site, where: Place) -> None:
 
 
 def test_verify_ca_believes_no_authority_of_the_host(site: Site, where: Place) -> None:
-    """Attack (database): A server has another host's certificate of a public authority, and the
-    URL says verify-ca.
-    Outcome: The service does not start until its own authority is the only one.
+    """Attack (database): A server has another host's public certificate, and the URL says
+    verify-ca.
+    Outcome: The service starts only with its own authority alone.
     """
     url = site.url("127.0.0.1", sslmode="verify-ca")
     for alone in (None, site.other.certificate):
@@ -124,8 +124,8 @@ def test_verify_ca_believes_no_authority_of_the_host(site: Site, where: Place) -
 def test_a_server_that_is_not_the_one_that_is_meant_is_refused_and_called_so(
     site: Site, where: Place
 ) -> None:
-    """Attack (database): Another server answers in the database's place: with another authority's
-    or another name's certificate, or without TLS.
+    """Attack (database): Another server answers with another authority's or name's certificate, or
+    without TLS.
     Outcome: Nothing is sent to it, and it is called what it is.
     """
     others = str(site.other.certificate)

@@ -59,7 +59,7 @@ def test_each_unit_has_its_ceiling() -> None:
 @pytest.mark.parametrize("name", CEILINGS)
 def test_a_unit_leaves_no_more_open_than_before(name: str) -> None:
     """Attack (units): A program of ours is taken over, or takes memory or processes without end.
-    Outcome: Its unit leaves open what it names with a reason, below a ceiling, and limits both.
+    Outcome: Its unit limits them, and leaves open only what it names with a reason.
     """
     threshold = round(CEILINGS[name] * 10)
     said = security(UNITS / f"{name}.service", f"--threshold={threshold}")
@@ -76,7 +76,7 @@ def test_a_score_above_its_ceiling_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CEILINGS)
 def test_what_a_unit_leaves_open_it_says_why(name: str) -> None:
     """Attack (units): A program of ours is taken over, or takes memory or processes without end.
-    Outcome: Its unit leaves open what it names with a reason, below a ceiling, and limits both.
+    Outcome: Its unit limits them, and leaves open only what it names with a reason.
     """
     unit = UNITS / f"{name}.service"
     text = unit.read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_what_a_unit_leaves_open_it_says_why(name: str) -> None:
 @pytest.mark.parametrize("name", CEILINGS)
 def test_a_unit_has_limits_of_memory_and_tasks(name: str) -> None:
     """Attack (units): A program of ours is taken over, or takes memory or processes without end.
-    Outcome: Its unit leaves open what it names with a reason, below a ceiling, and limits both.
+    Outcome: Its unit limits them, and leaves open only what it names with a reason.
     """
     limits = settings(UNITS / f"{name}.service")
     assert re.fullmatch(r"\d+[MG]", limits["MemoryMax"][0])
@@ -117,8 +117,7 @@ def test_what_takes_away_mounts_does_so_on_the_host(name: str) -> None:
 
 @pytest.mark.parametrize("name", SOCKETS)
 def test_sockets_are_handed_to_the_service_and_stay(name: str) -> None:
-    """Attack (units): A user opens the service's port while the service is down or fails again and
-    again.
+    """Attack (units): A user opens the service's port while the service is down.
     Outcome: systemd holds the addresses.
     """
     passed_as, mode = SOCKETS[name]

@@ -78,8 +78,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path, today: Path) -> Non
 
 
 def test_a_link_that_is_swapped_in_is_never_followed(tmp_path: Path, today: Path) -> None:
-    """Attack (units): Somebody swaps a link in where the job-completion script writes, between its
-    look and its write.
+    """Attack (units): A link is swapped in where the job-completion script writes.
     Outcome: The script never follows it.
     """
     # Whoever may write the spool's directory puts a file there to be looked at, and a link to be

@@ -1,4 +1,4 @@
-"""What workflows and CONTRIBUTING.md call is there; a decision record is whole and in the index."""
+"""What workflows and CONTRIBUTING.md call is there; a decision record is whole and listed."""
 
 from __future__ import annotations
 
@@ -49,16 +49,14 @@ def test_a_call_is_read_over_the_end_of_a_line() -> None:
     assert called(text, CODE) == {"-C analysis settled", "test", "-C analysis drift"}
 
 
-def test_each_decision_says_why_and_what_follows() -> None:
-    index = (DECISIONS / "README.md").read_text(encoding="utf-8")
+def test_each_decision_says_what_forced_it_and_what_we_do() -> None:
+    index = (DECISIONS.parent / "SUMMARY.md").read_text(encoding="utf-8")
     records = sorted(DECISIONS.glob("[0-9]*.md"))
     assert records
-    numbers = [int(record.name[:4]) for record in records]
-    assert numbers == list(range(len(records)))
-    for record in records:
-        lines = record.read_text(encoding="utf-8").splitlines()
-        headings = [line for line in lines if line.startswith("## ")]
-        assert headings == ["## Context", "## Decision", "## Consequences"], record.name
-        assert all(len(line) <= 100 for line in lines), record.name
-        title = lines[0].removeprefix("# ")
-        assert f"[{title}]({record.name})" in index
+    numbers = [record.name[:4] for record in records]
+    assert numbers == sorted(set(numbers)), "each number is given once"
+    for number, record in zip(numbers, records, strict=True):
+        head, *paragraphs = record.read_text(encoding="utf-8").strip().split("\n\n")
+        assert len(paragraphs) >= 2, f"{record.name}: what forced it, then what we do and why"
+        title = head.removeprefix("# ")
+        assert f"[{number}: {title}](decisions/{record.name})" in index

@@ -191,7 +191,7 @@ def test_tests_that_try_the_same_are_one_row_in_its_section() -> None:
     for path, text in LANGUAGES.items():
         add(found, path, text)
     (row,) = [row for row in attacks_page(found).splitlines() if "A file is a link." in row]
-    assert "| It is not followed. |" in row
+    assert "*It is not followed.*" in row
     assert all(f"`{path}::" in row for path in LANGUAGES)
     assert all(not one.usually or one.usually.endswith(".") for one in SECTIONS.values())
 

@@ -226,7 +226,7 @@ mod tests {
     /// A catalogue file that can be read can be rendered, and one that is refused is refused by its
     /// line.
     ///
-    /// Attack (parsers): An accelerator's file.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_catalogue() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");

@@ -584,9 +584,9 @@ meaningless = true
         assert!(none.unwrap().named(Some("x"), None).meaningless);
     }
 
-    /// Attack (environment): A forged request has an application and, beside it, a job's name and
-    /// comment that a rule would make another one of.
-    /// Outcome: The application that is given stays.
+    /// Attack (environment): A forged request has an application beside a name that makes another
+    /// one.
+    /// Outcome: The given application stays.
     #[test]
     fn a_request_is_resolved_and_keeps_no_comment_that_decided_nothing() {
         let rules = rules(TWO);
@@ -699,8 +699,7 @@ meaningless = true
         }
     }
 
-    /// Attack (environment): A rule has a pattern that is huge when compiled, or slow for an engine
-    /// that backtracks.
+    /// Attack (environment): A rule's pattern is huge when compiled, or slow by backtracking.
     /// Outcome: It is refused, or matches in linear time.
     #[test]
     fn a_pathological_pattern_is_refused_or_matches_in_linear_time() {
@@ -761,7 +760,7 @@ meaningless = true
 
     proptest! {
         /// Attack (environment): Two jobs have any names.
-        /// Outcome: They have one application only if a rule gives it to both, or neither has one.
+        /// Outcome: They have one application only if a rule gives it to both.
         #[test]
         fn other_names_are_other_applications(one in "\\PC{1,60}", other in "\\PC{1,60}") {
             let rules = rules("");
@@ -812,7 +811,7 @@ meaningless = true
 
     /// Rules that can be read decide on any name; a file that is refused is refused by its line.
     ///
-    /// Attack (parsers): A file of rules for names of applications.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_rules() {
         io_autotune_fuzzing::Target::new("rules", &[SHIPPED, TWO])

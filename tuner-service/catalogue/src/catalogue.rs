@@ -307,8 +307,7 @@ mod tests {
         }
     }
 
-    /// Attack (files): Editors and packages leave copies beside an accelerator's file, and locks
-    /// that are links to nowhere.
+    /// Attack (files): Editors leave copies and dangling links beside an accelerator's file.
     #[test]
     fn what_editors_and_packages_leave_is_not_read() {
         let directory = tempfile::tempdir().unwrap();

@@ -516,9 +516,9 @@ fn output_of<T: Serialize + ?Sized>(
 mod tests {
     use super::*;
 
-    /// Attack (units): A reason for `--why` is too long, of several lines, or has escapes or
-    /// characters that are invisible or reorder text.
-    /// Outcome: It is refused; one of an earlier release is shown with question marks.
+    /// Attack (units): A `--why` is too long, of several lines, or has escapes or invisible
+    /// characters.
+    /// Outcome: It is refused; a stored one is shown with question marks.
     #[test]
     fn what_others_have_written_reaches_no_terminal_as_it_is() {
         let why = "fine\u{1b}[2J \u{202e}gnp.exe\u{200b}\u{2066}".to_owned();

@@ -313,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        /// Attack (parsers): A line of the job-completion script, by random bytes.
+        /// Attack (parsers): The output of sacct or of the job-completion script.
         #[test]
         fn nothing_panics_and_a_message_stays_short(line in prop::collection::vec(any::<u8>(), 0..300)) {
             if let Err(error) = parse(&line) {

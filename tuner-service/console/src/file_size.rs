@@ -37,9 +37,8 @@ mod tests {
 
     use super::*;
 
-    /// Attack (files): A job with a limit of the size of files starts the product's programs, which
-    /// start others.
-    /// Outcome: The limit stays as deadly as ever for the others.
+    /// Attack (files): A job limits the size of files for our programs, which start others.
+    /// Outcome: The limit holds for the others.
     #[test]
     fn only_this_program_survives_the_limit() {
         survive_file_size_limit();

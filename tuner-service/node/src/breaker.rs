@@ -224,8 +224,8 @@ mod tests {
     }
 
     /// Attack (files): A link or a FIFO stands where an outage is remembered, or others can write
-    /// its directory.
-    /// Outcome: In such a directory nothing is remembered.
+    /// there.
+    /// Outcome: Nothing is remembered there.
     #[test]
     fn what_another_has_put_in_its_place_is_neither_followed_nor_waited_for() {
         use std::os::unix::fs::{PermissionsExt, symlink};

@@ -259,10 +259,9 @@ mod tests {
         );
     }
 
-    /// Attack (files): What a command has started is stopped or traced by its user, or can never be
-    /// stopped.
-    /// Outcome: It is killed with its control group; a stop that fails is tried twenty times, and
-    /// then `doctor` tells an admin.
+    /// Attack (files): A user stops or traces what a command started, or a stop always fails.
+    /// Outcome: It is killed with its control group; a stop is tried twenty times, and then
+    /// `doctor` tells an admin.
     #[test]
     fn a_group_is_killed_with_those_that_are_stopped() {
         let name = format!("test.{}", std::process::id());

@@ -341,7 +341,7 @@ mod tests {
         assert!(none.settings.allow.is_empty());
     }
 
-    /// Attack (parsers): `node.toml`.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_node_toml() {
         let sample = "[exclusive]\ncpus = 8\npartitions = [\"main\"]\n[[settings.allow]]\nkind = \"sysctl\"\n\
@@ -489,8 +489,8 @@ mod tests {
         assert!(error.contains("line 2 is not in UTF-8"), "{error}");
     }
 
-    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
-    /// writable by others, or its directory is.
+    /// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+    /// writable by others.
     #[test]
     fn a_file_that_others_can_write_is_not_believed() {
         let directory = tempfile::tempdir().unwrap();

@@ -351,8 +351,8 @@ mod tests {
         assert_eq!(completion.kept, ["destagers"]);
     }
 
-    /// Attack (service): An answer completes a directive by names and values with blanks, lines,
-    /// options or a shell's words.
+    /// Attack (service): An answer completes a directive by blanks, lines, options or a shell's
+    /// words.
     #[test]
     fn an_answer_cannot_add_anything_but_a_word() {
         for (name, value) in [

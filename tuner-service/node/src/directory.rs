@@ -550,8 +550,7 @@ mod tests {
         assert_eq!(names_on_nodes(&run_dir).len(), 1);
     }
 
-    /// Attack (files): A job is launched again while a delayed helper removes the directory of the
-    /// launch before.
+    /// Attack (files): A job is launched again while a delayed helper removes its old directory.
     /// Outcome: The new launch keeps its directory.
     #[test]
     fn what_has_come_to_its_place_meanwhile_is_not_removed() {
@@ -633,7 +632,7 @@ mod tests {
         assert!(matches!(error, DirectoryError::Untrusted { .. }), "{error}");
     }
 
-    /// Attack (files): Others can make directories where ours are to be, or swap those above.
+    /// Attack (files): Others can make or swap directories where ours are to be.
     /// Outcome: None is used, unless the one above has the sticky bit.
     #[test]
     fn a_directory_that_can_be_swapped_for_another_is_not_used() {

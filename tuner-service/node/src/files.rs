@@ -263,8 +263,8 @@ mod tests {
     use super::*;
     use crate::testing::Lease;
 
-    /// Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
-    /// directory, or another user's.
+    /// Attack (files): What a user wrote for root is under a lease, a link, a FIFO, a directory, or
+    /// another's.
     #[test]
     fn anothers_file_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();

@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Attack (parsers): The values that the profiling library observed.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_in_force() {
         io_autotune_fuzzing::Target::new("in_force", &["cb_nodes 4\nromio_ds_write enable\n"]).run(

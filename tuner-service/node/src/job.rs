@@ -199,8 +199,8 @@ mod tests {
         assert_eq!(node_job.request.app.as_deref(), Some("ocean"));
     }
 
-    /// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
-    /// not of Slurm's form.
+    /// Attack (environment): A request or SLURM_JOB_SLUID has another launch's id, or a malformed
+    /// one.
     /// Outcome: The launch has the id that Slurm gave it.
     #[test]
     fn a_launch_has_slurm_s_id_where_slurmd_tells_one() {
@@ -278,7 +278,7 @@ mod tests {
     /// The environment of a prolog or an epilog, one variable per line, with the user's request
     /// among them.
     ///
-    /// Attack (parsers): The environment of prolog and epilog, in the helper.
+    /// Attack (parsers): The environment of prolog and epilog.
     #[test]
     fn fuzz_environment() {
         let mut ended = environment();

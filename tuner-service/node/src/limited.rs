@@ -112,8 +112,7 @@ mod tests {
         assert!(!ended.good && ended.how.contains('3'), "{}", ended.how);
     }
 
-    /// Attack (second-round): A command's program hangs, also with its output closed and with
-    /// children that hang.
+    /// Attack (second-round): A command's program or its children hang, also with closed output.
     /// Outcome: It is killed at the limit.
     #[test]
     fn one_that_hangs_is_killed() {

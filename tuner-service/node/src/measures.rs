@@ -416,8 +416,8 @@ mod tests {
         assert_eq!(stalled(&[step(0), step(1)]), 0.091);
     }
 
-    /// Attack (files): The record of what a step did is forged, another step's, no record, or
-    /// missing, or its place is taken.
+    /// Attack (files): The record of what a step did is forged, another step's, malformed or
+    /// missing.
     /// Outcome: Only true records are measured.
     #[test]
     fn a_step_that_left_nothing_to_believe_is_not_measured() {
@@ -469,7 +469,7 @@ mod tests {
         assert!(parse(&format!("{RECORD}of_a_later_plugin 5\n"), 0).is_ok());
     }
 
-    /// Attack (parsers): The record of what a step read and wrote.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_measures() {
         io_autotune_fuzzing::Target::new("measures", &[RECORD]).run(|input| {

@@ -555,10 +555,8 @@ mod tests {
         );
     }
 
-    /// Attack (files): The timer finds a launch over while the job's next launch begins and changes
-    /// settings.
-    /// Outcome: The timer leaves the launch for its next pass, and then touches nothing of the next
-    /// one's.
+    /// Attack (files): The timer finds a launch over while the job's next launch changes settings.
+    /// Outcome: The timer leaves it for its next pass, and touches nothing of the next launch.
     #[tokio::test]
     async fn what_the_next_launch_has_in_force_is_not_put_back() {
         let node = Node::new();
@@ -618,10 +616,8 @@ mod tests {
         assert!(in_force.join("c.n1.7").exists(), "it still runs");
     }
 
-    /// Attack (files): A process calls itself `slurmstepd: [JOBID.STEP]`, also one with the
-    /// set-user-ID bit.
-    /// Outcome: Only processes whose real user is root count as steps, and the timer reports the
-    /// job.
+    /// Attack (files): A process, also a set-user-ID one, calls itself `slurmstepd: [JOBID.STEP]`.
+    /// Outcome: Only root's processes count as steps, and the timer reports the job.
     ///
     /// Attack (second-round): sudo, called `slurmstepd: [JOBID.STEP]`, waits for a password as
     /// root.

@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Attack (files): A job has 1,200 steps, each with 64 long names of variables in its stamp.
+    /// Attack (files): A job has 1,200 steps with 64 long names of variables each.
     /// Outcome: The report stays below 8 MiB and says that there was more.
     #[test]
     fn however_many_steps_a_job_makes_its_report_has_room_in_the_spool() {

@@ -1240,10 +1240,9 @@ mod tests {
         );
     }
 
-    /// Attack (files): What a command has started is stopped or traced by its user, or can never be
-    /// stopped.
-    /// Outcome: It is killed with its control group; a stop that fails is tried twenty times, and
-    /// then `doctor` tells an admin.
+    /// Attack (files): A user stops or traces what a command started, or a stop always fails.
+    /// Outcome: It is killed with its control group; a stop is tried twenty times, and then
+    /// `doctor` tells an admin.
     #[test]
     fn a_stop_that_fails_keeps_no_value_and_no_later_job() {
         let place = place();
@@ -1359,10 +1358,8 @@ mod tests {
         }
     }
 
-    /// Attack (files): A file system is mounted again under another name while a job has a setting
-    /// of it.
-    /// Outcome: The run does not count, the value is forgotten with a line, and the node's next job
-    /// is tuned.
+    /// Attack (files): A file system is mounted under another name while a job has a setting of it.
+    /// Outcome: The run does not count, and the value is forgotten with a line.
     ///
     /// Promise: a failed run is taken for a fast one
     #[test]
@@ -1418,10 +1415,9 @@ mod tests {
         assert!(saved.jobs().unwrap().is_empty());
     }
 
-    /// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
-    /// read-only, or writable by others.
-    /// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
-    /// exit codes, and no later launch removes them.
+    /// Attack (files): The spool, or a directory of ours, is a link, a file, full, read-only, or
+    /// writable by others.
+    /// Outcome: The helper says so and does not use it; whole reports wait in memory.
     #[test]
     fn in_a_spool_that_is_not_trusted_only_what_is_there_may_be_any_jobs() {
         let spool = tempfile::tempdir().unwrap();

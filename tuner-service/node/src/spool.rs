@@ -335,8 +335,8 @@ mod tests {
         });
     }
 
-    /// Attack (files): In the spool there are bytes, JSON that is no report, a directory, a FIFO,
-    /// and a link.
+    /// Attack (files): The spool has bytes, JSON that is no report, a directory, a FIFO, and a
+    /// link.
     /// Outcome: Each is put aside as refused.
     #[tokio::test]
     async fn what_can_never_be_read_is_put_aside_and_not_tried_for_ever() {

@@ -137,7 +137,7 @@ mod tests {
         assert!(parse(&STAMP.replace("start_ns 100\n", "")).is_err());
     }
 
-    /// Attack (parsers): The stamp of a step.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_stamp() {
         io_autotune_fuzzing::Target::new("stamp", &[STAMP]).run(|input| {

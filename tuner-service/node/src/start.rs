@@ -331,8 +331,8 @@ mod tests {
     /// written only in the job's directory, and the plugin gets lines that it accepts.
     ///
     /// Attack (service): The service is wrong, and signs its answer.
-    /// Outcome: Files are written in the job's directory alone, and no variable is set that a
-    /// loader or Slurm acts on.
+    /// Outcome: Files are written in the job's directory alone, and no loader's or Slurm's variable
+    /// is set.
     ///
     /// Attack (parsers): The service's answer to a start.
     /// Outcome: It is laid out in the job's directory alone, or refused.

@@ -343,10 +343,9 @@ mod tests {
         assert_eq!(places(spool.path()), 0);
     }
 
-    /// Attack (files): A job writes observed values or marks until their place is full, and makes
-    /// other files there.
-    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB
-    /// of marks at most.
+    /// Attack (files): A job fills the place of its observed values and marks, and makes other
+    /// files there.
+    /// Outcome: The place holds 144 KiB and no other file, of which root reads less.
     #[test]
     fn a_job_can_leave_no_more_than_fits_in_little_memory() {
         let Some((spool, job, written)) = made() else {
@@ -377,8 +376,8 @@ mod tests {
 
     type Put<'a> = &'a dyn Fn(&Path);
 
-    /// Attack (files): The file that a user wrote for root is under a lease, a link, a FIFO, a
-    /// directory, or another user's.
+    /// Attack (files): What a user wrote for root is under a lease, a link, a FIFO, a directory, or
+    /// another's.
     #[test]
     fn what_is_in_the_place_of_the_users_file_is_not_read_and_not_waited_for() {
         let elsewhere = tempfile::tempdir().unwrap();
@@ -414,10 +413,9 @@ mod tests {
         assert!(secret.exists());
     }
 
-    /// Attack (files): A job writes observed values or marks until their place is full, and makes
-    /// other files there.
-    /// Outcome: The place holds 144 KiB and no other file; root reads 72 KiB of values and 64 KiB
-    /// of marks at most.
+    /// Attack (files): A job fills the place of its observed values and marks, and makes other
+    /// files there.
+    /// Outcome: The place holds 144 KiB and no other file, of which root reads less.
     #[test]
     fn of_a_sparse_file_little_is_read() {
         let Some((spool, job, written)) = made() else {

@@ -139,8 +139,7 @@ fn it_climbs_where_twice_the_value_brings_more_and_leaves_all_else_alone() {
 }
 
 /// Attack (files): An agent is taken over by what it reads.
-/// Outcome: It is nobody, without capabilities, under a filter of system calls, and has only its
-/// own files open.
+/// Outcome: It is nobody, under a filter of system calls, with only its own files open.
 #[test]
 fn it_is_nobody_in_a_session_of_its_own_with_no_more_than_it_needs() {
     let mut agent = Ready::new("settling");

@@ -206,9 +206,9 @@ fn used() -> Node {
 }
 
 /// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
-/// TiB, no text, or writable by anybody, when the job starts or ends.
-/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
-/// one named.
+/// TiB, no text, or anybody's.
+/// Outcome: Files are made anew at the start; at the end good stamps are reported and bad ones
+/// named.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
     for kind in KINDS {
@@ -242,9 +242,9 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
 }
 
 /// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
-/// TiB, no text, or writable by anybody, when the job starts or ends.
-/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
-/// one named.
+/// TiB, no text, or anybody's.
+/// Outcome: Files are made anew at the start; at the end good stamps are reported and bad ones
+/// named.
 #[test]
 fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     for kind in KINDS {
@@ -291,9 +291,9 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
 }
 
 /// Attack (files): A job's files or a spooled report are links, FIFOs, sockets, sparse files of 1
-/// TiB, no text, or writable by anybody, when the job starts or ends.
-/// Outcome: Files are made anew at the start; at the end the one good stamp is reported and a bad
-/// one named.
+/// TiB, no text, or anybody's.
+/// Outcome: Files are made anew at the start; at the end good stamps are reported and bad ones
+/// named.
 #[test]
 fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
     for kind in KINDS {
@@ -345,9 +345,8 @@ fn swap(node: &Node, places: &[PathBuf], stop: &AtomicBool) -> usize {
     swapped
 }
 
-/// Attack (files): Somebody swaps a job's files for links and FIFOs as fast as possible while the
-/// end reads them.
-/// Outcome: The stamp that is left alone is reported, and nothing of another file.
+/// Attack (files): A job's files are swapped for links and FIFOs while the end reads them.
+/// Outcome: The untouched stamp is reported, and nothing of another file.
 #[test]
 fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     let mut swapped = 0;
@@ -384,10 +383,9 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
     assert!(swapped > 30, "only {swapped} were swapped");
 }
 
-/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
-/// read-only, or writable by others.
-/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
-/// exit codes, and no later launch removes them.
+/// Attack (files): The spool, or a directory of ours, is a link, a file, full, read-only, or
+/// writable by others.
+/// Outcome: The helper says so and does not use it; whole reports wait in memory.
 #[test]
 fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
     for (place, name) in ["run", "run/c", "run/c/n1", "run/c/n1/7", "spool"]
@@ -457,10 +455,9 @@ const ENDED: [(&str, &str); 2] = [
     ("SLURM_JOB_DERIVED_EC", "768"),
 ];
 
-/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
-/// read-only, or writable by others.
-/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
-/// exit codes, and no later launch removes them.
+/// Attack (files): The spool, or a directory of ours, is a link, a file, full, read-only, or
+/// writable by others.
+/// Outcome: The helper says so and does not use it; whole reports wait in memory.
 ///
 /// Promise: a report is lost
 #[test]
@@ -512,10 +509,9 @@ fn a_spool_that_becomes_unusable_loses_nothing_of_a_job() {
     }
 }
 
-/// Attack (files): The spool, or a directory below the run directory, is a link, a file, full,
-/// read-only, or writable by others.
-/// Outcome: It is not used, and the helper says so; reports wait in memory with their marks and
-/// exit codes, and no later launch removes them.
+/// Attack (files): The spool, or a directory of ours, is a link, a file, full, read-only, or
+/// writable by others.
+/// Outcome: The helper says so and does not use it; whole reports wait in memory.
 ///
 /// Promise: a report is lost
 #[test]
@@ -618,9 +614,9 @@ fn half_changed() -> (Node, PathBuf) {
     (node, setting)
 }
 
-/// Attack (files): The helper is killed while it changes settings, and again in each write while it
-/// puts them back.
-/// Outcome: The settings are put back, and no report says that the job ran with the default.
+/// Attack (files): The helper is killed while it changes settings, and in each write that puts them
+/// back.
+/// Outcome: They are put back, and no report says that the job ran with the default.
 ///
 /// Promise: a setting stays changed after a job
 #[test]
@@ -676,8 +672,7 @@ fn who_is_killed_wherever_no_run_with_settings_in_force_counts_as_the_default() 
 
 /// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words, SQL,
 /// zero bytes, or 1,000,000 characters.
-/// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
-/// refused.
+/// Outcome: It becomes a short name of letters, digits and few signs, or is refused.
 #[test]
 fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     let node = used();
@@ -716,8 +711,8 @@ fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
     assert!(node.job("job.env").is_file(), "job 7's own files are gone");
 }
 
-/// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or writable by
-/// others, or its directory is.
+/// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+/// writable by others.
 #[test]
 fn a_configuration_that_another_can_write_is_not_used() {
     let node = used();

@@ -74,8 +74,7 @@ fn the_helper_is_told_of_the_job_and_of_nothing_else() {
     );
 }
 
-/// Attack (second-round): With RunInJob a program that the helper has left behind keeps its
-/// standard error open.
+/// Attack (second-round): With RunInJob a program that the helper left keeps standard error open.
 /// Outcome: The hook waits for the helper alone.
 #[test]
 fn what_holds_its_output_open_is_not_waited_for() {
@@ -104,9 +103,8 @@ fn one_that_hangs_is_killed_and_one_that_was_killed_is_run_again() {
     assert!(place.path().join("twice").exists());
 }
 
-/// Attack (second-round): Slurm's RunInJob runs the epilog as the job's user, who could stop, trace
-/// and mislead the helper.
-/// Outcome: The hook ends with an error at once.
+/// Attack (second-round): RunInJob runs the epilog as the job's user, who could mislead the helper.
+/// Outcome: It does nothing, and the timer reports the job.
 #[test]
 fn as_another_than_root_it_does_nothing_and_says_so() {
     let place = tempfile::tempdir().unwrap();

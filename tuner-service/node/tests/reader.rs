@@ -80,8 +80,8 @@ fn it_says_why_there_is_none() {
 }
 
 /// Attack (service): An answer takes over the process that parses it.
-/// Outcome: That process is nobody, without capabilities, under a filter of system calls; root
-/// takes only a whole structure from it.
+/// Outcome: That process is nobody, under a filter of system calls; root takes only a whole
+/// structure from it.
 #[test]
 fn while_it_reads_it_is_nobody_and_can_do_nothing_else() {
     let (child, mut service) = reader();

@@ -139,8 +139,8 @@ mod tests {
     }
 
     /// Attack (environment): Jobs have names that look alike, are equal in ASCII, are no UTF-8, or
-    /// are what is made of another name.
-    /// Outcome: Each is an application of its own, shown as one harmless line.
+    /// are made of another name.
+    /// Outcome: Each is an application of its own, and shown harmlessly.
     #[test]
     fn what_differs_stays_apart() {
         let long = "a".repeat(128);
@@ -218,8 +218,7 @@ mod tests {
 
     /// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
     /// SQL, zero bytes, or 1,000,000 characters.
-    /// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
-    /// refused.
+    /// Outcome: It becomes a short name of letters, digits and few signs, or is refused.
     #[test]
     fn what_is_said_beside_a_name_is_harmless() {
         assert_eq!(called("ocean", None), "ocean");

@@ -852,10 +852,9 @@ mod tests {
 
     /// An impostor's unsigned answer.
     ///
-    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
-    /// another, dripping, or with 64 MiB.
-    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
-    /// put aside.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, dripping, or
+    /// 64 MiB.
+    /// Outcome: It is an outage within the deadline, and no report is put aside.
     ///
     /// Attack (parsers): An unsigned answer or refusal.
     /// Outcome: It is an outage.
@@ -881,10 +880,9 @@ mod tests {
         });
     }
 
-    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
-    /// another, dripping, or with 64 MiB.
-    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
-    /// put aside.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, dripping, or
+    /// 64 MiB.
+    /// Outcome: It is an outage within the deadline, and no report is put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn nothing_else_is() {
         for behaviour in [
@@ -898,10 +896,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
-    /// another, dripping, or with 64 MiB.
-    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
-    /// put aside.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, dripping, or
+    /// 64 MiB.
+    /// Outcome: It is an outage within the deadline, and no report is put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_answer_that_is_too_long_is_not_read_and_an_unsigned_one_never() {
         for behaviour in [Behaviour::UnsignedLong, Behaviour::SignedLong] {
@@ -919,10 +916,9 @@ mod tests {
         }
     }
 
-    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, signed by
-    /// another, dripping, or with 64 MiB.
-    /// Outcome: It is an outage within the deadline: the job runs with defaults, and no report is
-    /// put aside.
+    /// Attack (service): Somebody answers in the service's place: garbage, unsigned, dripping, or
+    /// 64 MiB.
+    /// Outcome: It is an outage within the deadline, and no report is put aside.
     #[tokio::test(flavor = "multi_thread")]
     async fn the_deadline_covers_a_server_that_hangs_or_drips_and_a_back_end_that_hangs() {
         for behaviour in [Behaviour::Silent, Behaviour::Dripping] {

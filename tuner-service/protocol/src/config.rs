@@ -213,8 +213,8 @@ mod tests {
     const GOOD: &str =
         "endpoints = [\"unix:/run/x.sock\", \"tcp:127.0.0.1:80\"]\nservice_user = \"root\"\n";
 
-    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
-    /// writable by others, or its directory is.
+    /// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+    /// writable by others.
     #[test]
     fn root_uses_no_configuration_that_another_can_have_written() {
         if !nix::unistd::geteuid().is_root() {
@@ -260,7 +260,7 @@ mod tests {
         );
     }
 
-    /// Attack (parsers): `client.toml`.
+    /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_client_toml() {
         io_autotune_fuzzing::Target::new("client_toml", &[GOOD]).run(|input| {

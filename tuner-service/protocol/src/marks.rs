@@ -385,7 +385,7 @@ mod tests {
         }
     }
 
-    /// Attack (parsers): The file of a job's marks.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_marks() {
         let samples = [

@@ -364,8 +364,7 @@ mod tests {
 
     /// Attack (environment): A job's name or option has escapes, lines, a path, a shell's words,
     /// SQL, zero bytes, or 1,000,000 characters.
-    /// Outcome: A name becomes a short name of letters, digits and few signs; what cannot be one is
-    /// refused.
+    /// Outcome: It becomes a short name of letters, digits and few signs, or is refused.
     #[test]
     fn each_mistake_is_named() {
         for (text, expected) in [
@@ -410,8 +409,8 @@ mod tests {
     }
 
     /// Attack (environment): Jobs have names that look alike, are equal in ASCII, are no UTF-8, or
-    /// are what is made of another name.
-    /// Outcome: Each is an application of its own, shown as one harmless line.
+    /// are made of another name.
+    /// Outcome: Each is an application of its own, and shown harmlessly.
     #[test]
     fn names_of_other_bytes_are_other_texts() {
         let names = [
@@ -454,7 +453,7 @@ mod tests {
         }
     }
 
-    /// Attack (parsers): The request that travels with a job.
+    /// Attack (parsers): A request's body, query or text.
     #[test]
     fn fuzz_request() {
         let samples = [

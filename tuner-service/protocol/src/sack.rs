@@ -431,8 +431,8 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     fn a_token_is_read_once_by_its_reader() {
         let (user, _user) = sack(USER, |asked| Some(honest(USER, asked)));
@@ -452,8 +452,8 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     fn a_token_is_believed_only_if_it_is_ours_for_this_reader() {
         assert!(decoded(&changed(|_| {})).is_ok());
@@ -485,8 +485,8 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     fn what_is_no_token_is_not_even_sent() {
         // Sending it would give an outage, because there is no server.
@@ -520,8 +520,8 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     fn zero_alone_is_a_yes() {
         let refusals: [&[u8]; 6] = [
@@ -614,8 +614,8 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     fn a_replay_is_refused_by_one_of_many_threads_only() {
         let (service, _socket) = sack(SERVICE, |asked| Some(honest(SERVICE, asked)));
@@ -656,8 +656,8 @@ mod tests {
     }
 
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     fn more_than_can_be_remembered_is_not_accepted() {
         let many = (0..REMEMBERED).map(|number| {
@@ -728,8 +728,8 @@ mod tests {
     /// has a SACK socket. Run it as root where slurmd or sackd has a SACK socket.
     ///
     /// Attack (service): A token of SACK is read twice or by another, expired, of another context,
-    /// made up, malformed or too long, on a real Slurm too.
-    /// Outcome: Slurm's daemons are not asked about what is no token.
+    /// made up, malformed or too long.
+    /// Outcome: Slurm is not asked about what is no token.
     #[test]
     #[ignore = "needs root and Slurm with AuthType=auth/slurm"]
     #[expect(clippy::print_stdout, reason = "how the other process speaks")]

@@ -96,9 +96,9 @@ pub fn shown_json(json: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Attack (others): A text that is shown has zero bytes, escapes, lines, characters that
-    /// reorder text, or 100,000 characters.
-    /// Outcome: Each such character is a question mark, and the text is cut.
+    /// Attack (others): A shown text has zero bytes, escapes, lines, characters that reorder, or
+    /// 100,000 characters.
+    /// Outcome: Such characters are question marks, and the text is cut.
     #[test]
     fn nothing_that_is_shown_acts_on_a_terminal() {
         let text = "no\0\u{1b}[2J\r\u{9b}x \u{202e}abc\nd\u{e4}";

@@ -212,8 +212,8 @@ mod tests {
         }
     }
 
-    /// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
-    /// made for another reader.
+    /// Attack (service): A credential of MUNGE is sent for another request or reader, twice, cut,
+    /// or made up.
     #[test]
     fn a_credential_is_read_once_and_by_its_reader_alone() {
         for cast in casts() {

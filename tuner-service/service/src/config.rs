@@ -459,9 +459,8 @@ mod tests {
         );
     }
 
-    /// Attack (database): The database's URL is empty, of another database, or has a misspelt
-    /// parameter or value.
-    /// Outcome: It is refused when it is read, with what to write, and no password is shown.
+    /// Attack (database): The database's URL is empty, another's, or misspelt.
+    /// Outcome: It is refused with what to write, and no password is shown.
     #[test]
     fn a_database_that_cannot_be_reached_so_is_refused() {
         let sample = include_str!("../../../deploy/etc/service.toml");

@@ -426,10 +426,9 @@ mod tests {
         answer
     }
 
-    /// Attack (floods): Connections say nothing, begin requests that never end, or are too many of
-    /// one user or host.
-    /// Outcome: Each has so many at most, and each is closed when its time is over; local root has
-    /// no limit.
+    /// Attack (floods): Connections say nothing, never end a request, or are too many of one user
+    /// or host.
+    /// Outcome: Each is closed in time, and each may have so many; local root has no limit.
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_or_drips_is_let_go_of() {
         let directory = tempfile::tempdir().unwrap();

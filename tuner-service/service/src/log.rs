@@ -99,8 +99,7 @@ where
 mod tests {
     use crate::tests::log::Log;
 
-    /// Attack (database): The database is gone for a night, and each request and each sweep says
-    /// so.
+    /// Attack (database): The database is gone for a night, and each request says so.
     /// Outcome: A few such lines a second are logged.
     #[test]
     fn a_fault_that_lasts_does_not_fill_the_log() {

@@ -541,8 +541,8 @@ mod tests {
         assert_eq!((run.applied, run.missing), (given(4), None));
     }
 
-    /// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's,
-    /// or what the run was not given.
+    /// Attack (nodes): Root of a node reports a job that ran elsewhere, another user's, or what a
+    /// run was not given.
     /// Outcome: The run counts by its own node, waits for it, or does not count.
     #[test]
     fn a_node_that_the_job_had_not_makes_all_of_them_doubtful() {

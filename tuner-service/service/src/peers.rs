@@ -104,10 +104,9 @@ mod tests {
         Peer::at(address.parse().unwrap())
     }
 
-    /// Attack (floods): Connections say nothing, begin requests that never end, or are too many of
-    /// one user or host.
-    /// Outcome: Each has so many at most, and each is closed when its time is over; local root has
-    /// no limit.
+    /// Attack (floods): Connections say nothing, never end a request, or are too many of one user
+    /// or host.
+    /// Outcome: Each is closed in time, and each may have so many; local root has no limit.
     ///
     /// Attack (second-round): A hundred users together open connections until none is left for
     /// prologs.

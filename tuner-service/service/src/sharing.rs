@@ -310,8 +310,7 @@ mod tests {
         }
     }
 
-    /// Attack (sharing): A user who is not in a rule's group has an application that the rule is
-    /// about.
+    /// Attack (sharing): A user outside a rule's group has the rule's application.
     /// Outcome: The rule does not let the user share.
     #[test]
     fn the_first_rule_of_ones_own_decides() {

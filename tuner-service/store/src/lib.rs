@@ -1,9 +1,13 @@
 //! The store: PostgreSQL holds all state, service replicas hold none, and all SQL is here.
 //!
 //! Rules: time comes from the database. A study is serialised by its row lock, which is held for
-//! one suggestion. Every write asserts the number of rows it touched. Every transaction has a name,
-//! which `pg_stat_activity` and the logs show. "Not found" is a value, not an error. Every method
-//! returns an error when the database fails; a method's doc names its other errors.
+//! one suggestion; no transaction locks two studies, and a study is locked before its runs. Every
+//! write asserts the number of rows it touched, and whatever changes an epoch's `tested` writes the
+//! epoch's row too, because processes keep copies. Every transaction has a name, which
+//! `pg_stat_activity` and the logs show. Reads are single statements, or in one snapshot. Over a
+//! pooler in transaction mode nothing may outlive a transaction: no setting of a session, prepared
+//! statement, temporary table, LISTEN or advisory lock. "Not found" is a value, not an error. Every
+//! method returns an error when the database fails; a method's doc names its other errors.
 
 #![forbid(unsafe_code)]
 

@@ -472,7 +472,7 @@ mod tests {
     /// A file of studies is read and gone on with, or refused with its line; it is never changed then.
     ///
     /// Attack (parsers): The file that keeps the runs of `optimize`.
-    /// Outcome: It is gone on with, or refused with what is wrong and left as it was.
+    /// Outcome: It is gone on with, or refused and left as it was.
     #[test]
     fn fuzz_storage() {
         let directory = tempfile::tempdir().unwrap();

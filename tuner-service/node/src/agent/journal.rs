@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(parse(""), None);
     }
 
-    /// Attack (parsers): The journal that an agent leaves.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_journal() {
         let root = tempfile::tempdir().unwrap();

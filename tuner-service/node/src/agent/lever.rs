@@ -234,8 +234,8 @@ mod tests {
         assert_eq!(&told[..length], b"8\n");
     }
 
-    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
-    /// writable by others, or its directory is.
+    /// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+    /// writable by others.
     #[test]
     fn a_link_is_not_followed() {
         let (root, mut files) = place();

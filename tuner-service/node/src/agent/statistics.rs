@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(sources.read(), None);
     }
 
-    /// Attack (parsers): The statistics that an agent reads.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_statistics() {
         let samples = [

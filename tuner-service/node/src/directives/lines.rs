@@ -91,9 +91,8 @@ mod tests {
         );
     }
 
-    /// Attack (nodes): A directive in a job's script goes on in the next line, or has characters
-    /// that act on a terminal.
-    /// Outcome: The line stays as its user wrote it.
+    /// Attack (nodes): A directive goes on in the next line, or has a shell's commands or escapes.
+    /// Outcome: No command is run, and the line stays as it was.
     #[test]
     fn a_line_that_goes_on_or_hides_something_is_left_alone() {
         for line in ["#BB a=1 \\", "#BB a\x1b[2J", "#BB a\x0bb"] {

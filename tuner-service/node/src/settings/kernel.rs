@@ -435,8 +435,7 @@ mod tests {
         assert_eq!(kernel.read(target).unwrap(), "mq-deadline");
     }
 
-    /// Attack (files): A setting's name leads elsewhere: by `..`, slashes, a link out of
-    /// `/proc/sys` or `/sys/block`, or as an option of lctl.
+    /// Attack (files): A setting's name leads elsewhere, by `..`, a link, or as an option of lctl.
     #[test]
     fn nothing_leads_out_of_the_kernels_trees() {
         let root = tempfile::tempdir().unwrap();
@@ -521,8 +520,8 @@ mod tests {
         }
     }
 
-    /// Attack (files): A file that root or slurmstepd reads is a link, a FIFO, too long, or
-    /// writable by others, or its directory is.
+    /// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or
+    /// writable by others.
     #[test]
     fn a_file_that_node_toml_names_is_roots_alone() {
         let root = tempfile::tempdir().unwrap();

@@ -227,10 +227,9 @@ mod tests {
         root
     }
 
-    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
-    /// command's directory or beside it.
-    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
-    /// mount.
+    /// Attack (files): A job leaves nested or closed directories, or mounts within mounts, in a
+    /// command's directory.
+    /// Outcome: All are removed, if need be later and out of reach.
     #[test]
     fn whatever_is_left_in_it_is_removed() {
         let root = root();
@@ -255,10 +254,9 @@ mod tests {
         place.remove(LONG).unwrap();
     }
 
-    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
-    /// command's directory or beside it.
-    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
-    /// mount.
+    /// Attack (files): A job leaves nested or closed directories, or mounts within mounts, in a
+    /// command's directory.
+    /// Outcome: All are removed, if need be later and out of reach.
     #[test]
     fn what_takes_longer_is_out_of_the_way_and_removed_later() {
         let root = root();
@@ -281,7 +279,7 @@ mod tests {
         forget_all(&base).unwrap();
     }
 
-    /// Attack (files): Others can make directories where ours are to be, or swap those above.
+    /// Attack (files): Others can make or swap directories where ours are to be.
     /// Outcome: None is used, unless the one above has the sticky bit.
     #[test]
     fn a_directory_in_which_others_could_come_first_is_refused() {
@@ -315,8 +313,8 @@ mod tests {
         fs::metadata(point).unwrap().dev() != above.dev()
     }
 
-    /// Attack (second-round): While root unmounts in a command's directory, a link takes the place
-    /// of a directory on the way.
+    /// Attack (second-round): While root unmounts in a command's directory, a link replaces a
+    /// directory on the way.
     /// Outcome: The link is not followed; the other mount stays.
     #[test]
     fn a_link_leads_no_unmount_out_of_the_directory() {
@@ -339,10 +337,9 @@ mod tests {
         assert!(stays && gone);
     }
 
-    /// Attack (files): A job leaves nested directories, closed ones, or mounts within mounts in a
-    /// command's directory or beside it.
-    /// Outcome: All are removed, if need be later and out of reach, and a later user gets the
-    /// mount.
+    /// Attack (files): A job leaves nested or closed directories, or mounts within mounts, in a
+    /// command's directory.
+    /// Outcome: All are removed, if need be later and out of reach.
     #[test]
     fn mounts_in_mounts_and_at_the_directory_itself_are_taken_away() {
         if !nix::unistd::geteuid().is_root() {

@@ -268,7 +268,7 @@ mod tests {
 
     /// The values read from a file are those that were written, or the file is refused by its line.
     ///
-    /// Attack (parsers): A file of saved settings.
+    /// Attack (parsers): A file of a job or of the spool.
     #[test]
     fn fuzz_saved() {
         let sample = r#"{"boot_id": "b", "values": [{"target": {"kind": "sysctl", "name": "vm.dirty_bytes"}, "value": "0"}],
@@ -285,7 +285,7 @@ mod tests {
         });
     }
 
-    /// Attack (files): Somebody forges saved settings, for root to write them into the kernel.
+    /// Attack (files): Saved settings are forged, for root to write them into the kernel.
     #[test]
     fn what_others_can_have_put_there_is_not_acted_on() {
         let root = tempfile::tempdir().unwrap();
@@ -314,7 +314,7 @@ mod tests {
         assert!(saved.jobs().is_err(), "a link");
     }
 
-    /// Attack (files): A user locks what can be opened of a spool that users may read.
+    /// Attack (files): A user locks what can be opened of a readable spool.
     /// Outcome: The helper's lock is a file that only root can open.
     #[test]
     fn no_user_can_keep_the_helpers_from_their_lock() {

@@ -45,7 +45,7 @@ fn time(parametrization: &Json) -> f64 {
 
 /// Each line has an answer: the result, or an error that says what to write.
 ///
-/// Attack (parsers): The lines of `optimize`.
+/// Attack (parsers): A space or a line of `optimize`.
 #[test]
 fn fuzz_lines() {
     let sample = r#"{"ask":true}
@@ -106,7 +106,7 @@ fn the_page_is_right() {
 
 /// A space is read and takes a session, or is refused with its file's name.
 ///
-/// Attack (parsers): The space of `optimize`.
+/// Attack (parsers): A space or a line of `optimize`.
 #[test]
 fn fuzz_space() {
     // In either form, which its first character tells.

@@ -340,8 +340,8 @@ mod tests {
     }
 
     /// Attack (service): An answer takes over the process that parses it.
-    /// Outcome: That process is nobody, without capabilities, under a filter of system calls; root
-    /// takes only a whole structure from it.
+    /// Outcome: That process is nobody, under a filter of system calls; root takes only a whole
+    /// structure from it.
     #[test]
     fn nothing_but_a_whole_structure_is_taken_from_a_reader() {
         let whole = reply(b"200 2 MUNGE:abc:\n{}".to_vec()).unwrap();

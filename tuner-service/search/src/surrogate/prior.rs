@@ -500,10 +500,8 @@ mod tests {
         assert!(Source::of(&space, &without_default).is_none());
     }
 
-    /// Attack (sharing): What other studies promise is the slowest for this study, or they dispute
-    /// it.
-    /// Outcome: One run goes on their word, at most one more is as slow, and then the study's own
-    /// runs decide; no names are told.
+    /// Attack (sharing): What other studies promise is the slowest here, or disputed.
+    /// Outcome: At most two such runs are made, and then the study's own decide; no names are told.
     #[test]
     fn what_sources_agree_on_is_promised_and_what_they_dispute_is_not() {
         let space = grid(&[7, 7]);
@@ -525,10 +523,8 @@ mod tests {
         assert!(!one.is_terrible(&worst, 2.0_f64.logarithm()));
     }
 
-    /// Attack (sharing): What other studies promise is the slowest for this study, or they dispute
-    /// it.
-    /// Outcome: One run goes on their word, at most one more is as slow, and then the study's own
-    /// runs decide; no names are told.
+    /// Attack (sharing): What other studies promise is the slowest here, or disputed.
+    /// Outcome: At most two such runs are made, and then the study's own decide; no names are told.
     #[test]
     fn a_few_runs_bear_a_prior_out_or_drop_it() {
         let space = grid(&[7, 7]);

@@ -52,9 +52,9 @@ pub(super) fn reason(why: &str, concerns: Concerns) -> Result<&str, ApiError> {
 mod tests {
     use super::*;
 
-    /// Attack (units): A reason for `--why` is too long, of several lines, or has escapes or
-    /// characters that are invisible or reorder text.
-    /// Outcome: It is refused; one of an earlier release is shown with question marks.
+    /// Attack (units): A `--why` is too long, of several lines, or has escapes or invisible
+    /// characters.
+    /// Outcome: It is refused; a stored one is shown with question marks.
     #[test]
     fn a_reason_is_what_it_looks_like() {
         let long = "x".repeat(501);

@@ -645,7 +645,7 @@ mod tests {
     const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "sluid": "sBR1JB8J1YM400", "uid": 1000, "gid": 1000,
         "user": "alice", "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
 
-    /// Attack (parsers): The body of a request.
+    /// Attack (parsers): A request's body, query or text.
     #[test]
     fn fuzz_body() {
         let samples = [
@@ -731,8 +731,8 @@ mod tests {
         }
     }
 
-    /// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or
-    /// not of Slurm's form.
+    /// Attack (environment): A request or SLURM_JOB_SLUID has another launch's id, or a malformed
+    /// one.
     /// Outcome: The launch has the id that Slurm gave it.
     #[test]
     fn slurm_s_id_of_a_launch_may_be_missing_and_is_nothing_else() {
@@ -746,7 +746,7 @@ mod tests {
         }
     }
 
-    /// Attack (parsers): The query of a request.
+    /// Attack (parsers): A request's body, query or text.
     #[test]
     fn fuzz_query() {
         let samples = [

@@ -792,8 +792,8 @@ mod tests {
         assert!(order.eq(&[point(3), point(1), point(2)]), "{all:?}");
     }
 
-    /// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a
-    /// control run.
+    /// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight
+    /// is a control run.
     #[test]
     fn a_run_without_a_verdict_looks_the_same_to_its_user_whatever_was_drawn() {
         let control = shown(drawn(Role::Control), USER);
@@ -815,8 +815,8 @@ mod tests {
         assert_eq!(all["reports"].as_array().unwrap().len(), 1);
     }
 
-    /// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in
-    /// flight then.
+    /// Attack (drawn): A user asks what decided an ended run, to learn of one that was in flight
+    /// then.
     /// Outcome: The ended run's label is told, its reason not yet.
     #[test]
     fn a_run_that_ended_beside_such_a_run_does_not_tell_what_was_in_flight() {

@@ -262,7 +262,7 @@ root|
         assert_eq!(found, [&("physics", "alice"), &("physics", "bob")]);
     }
 
-    /// Attack (others): One user coordinates so many members that questions grow without end.
+    /// Attack (others): One user coordinates too many members.
     /// Outcome: With more than 10,000 pairs of member and account they coordinate nobody; `doctor`
     /// names them.
     #[test]

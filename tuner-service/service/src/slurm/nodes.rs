@@ -134,8 +134,8 @@ mod tests {
         assert_eq!(nodes("No nodes in the system\n").count(), 0);
     }
 
-    /// Attack (nodes): Root of one host speaks for another host's node, or for one that Slurm does
-    /// not list, and the service has `check_origins`.
+    /// Attack (nodes): With `check_origins`, root of a host speaks for another node, or for one
+    /// that Slurm does not list.
     #[test]
     fn a_host_speaks_for_its_own_node_alone() {
         let nodes = Nodes::new(Program {

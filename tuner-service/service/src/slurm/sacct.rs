@@ -153,7 +153,7 @@ mod tests {
 26|RUNNING|0:0|2026-11-21T12:37:14|Unknown|00:00:00|UNLIMITED|n1
 ";
 
-    /// Attack (parsers): The output of sacct.
+    /// Attack (parsers): The output of sacct or of the job-completion script.
     #[test]
     fn fuzz_sacct() {
         io_autotune_fuzzing::Target::new("sacct", &[TOLD]).run(|input| {

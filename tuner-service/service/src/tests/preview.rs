@@ -202,7 +202,8 @@ async fn of_several_clusters_each_study_is_told_with_its_cluster() {
     }
 }
 
-/// Attack (others): A user asks in a preview about another user's application.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]

@@ -100,8 +100,8 @@ async fn a_study_is_the_accounts_that_its_latest_run_with_one_was_charged_to() {
     assert_eq!(account().await.as_deref(), Some("early"));
 }
 
-/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
-/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
+/// Attack (others): A present or former coordinator reads or steers what is charged to another
+/// account, by a stranger or on another cluster, or orders for all that a member has.
 #[tokio::test]
 async fn a_coordinator_sees_what_members_charge_to_the_account_and_nothing_else() {
     let database = Database::new().await;

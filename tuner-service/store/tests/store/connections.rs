@@ -34,10 +34,9 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
 
 /// As at a fail-over, before its replica is promoted: who asks again may be answered.
 ///
-/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-/// database or connection left.
-/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
-/// later.
+/// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+/// connection left.
+/// Outcome: It is named within seconds; histories can be read, and reports count once later.
 #[tokio::test]
 async fn a_database_that_is_read_only_is_an_outage() {
     let database = Database::new().await;
@@ -92,10 +91,9 @@ async fn unready(url: &str) -> StoreError {
     error
 }
 
-/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-/// database or connection left.
-/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
-/// later.
+/// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+/// connection left.
+/// Outcome: It is named within seconds; histories can be read, and reports count once later.
 #[tokio::test]
 async fn what_keeps_the_service_from_its_database_is_called_what_it_is() {
     let database = Database::new().await;
@@ -283,10 +281,9 @@ async fn over_a_network(database: &Database, connections: u32) -> (Relay, Store)
 /// The longest that any request waits, whichever of its statements meets the silence.
 const NOT_FOR_EVER: Duration = Duration::from_secs(5);
 
-/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-/// database or connection left.
-/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
-/// later.
+/// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+/// connection left.
+/// Outcome: It is named within seconds; histories can be read, and reports count once later.
 #[tokio::test]
 async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     let database = Database::new().await;
@@ -310,10 +307,9 @@ async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     assert_eq!(database.number("select count(*) from runs").await, 1);
 }
 
-/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-/// database or connection left.
-/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
-/// later.
+/// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+/// connection left.
+/// Outcome: It is named within seconds; histories can be read, and reports count once later.
 #[tokio::test]
 async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     let database = Database::new().await;
@@ -362,10 +358,9 @@ async fn whoever_comes_after_the_database_has_gone_without_a_word_is_told_so() {
     Report::of(1).deliver(&store).await.unwrap();
 }
 
-/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-/// database or connection left.
-/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
-/// later.
+/// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+/// connection left.
+/// Outcome: It is named within seconds; histories can be read, and reports count once later.
 #[tokio::test]
 async fn after_a_refused_write_the_next_request_has_a_session_that_takes_it() {
     let database = Database::new().await;

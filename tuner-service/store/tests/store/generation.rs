@@ -326,8 +326,7 @@ async fn where_one_side_has_no_id_of_slurm_s_the_times_decide_as_before() {
     );
 }
 
-/// Attack (environment): A request or SLURM_JOB_SLUID has an id that is another launch's, or not of
-/// Slurm's form.
+/// Attack (environment): A request or SLURM_JOB_SLUID has another launch's id, or a malformed one.
 /// Outcome: The launch has the id that Slurm gave it.
 #[tokio::test]
 async fn another_user_s_run_is_not_had_by_saying_its_id() {

@@ -9,8 +9,8 @@ use crate::support::{Database, Report, Start, point};
 
 const NONCE: &str = "0123456789abcdef0123456789abcdef";
 
-/// Attack (service): A change, a report or an import is read from the network and sent again, to
-/// the same or to another replica.
+/// Attack (service): A change, a report or an import is read and sent again, to the same or another
+/// replica.
 /// Outcome: One is accepted.
 #[tokio::test]
 async fn of_all_who_read_a_request_one_is_the_first() {
@@ -32,8 +32,8 @@ async fn of_all_who_read_a_request_one_is_the_first() {
     assert!(other.is_first_reading(&others).await.unwrap());
 }
 
-/// Attack (service): A change, a report or an import is read from the network and sent again, to
-/// the same or to another replica.
+/// Attack (service): A change, a report or an import is read and sent again, to the same or another
+/// replica.
 /// Outcome: One is accepted.
 #[tokio::test]
 async fn a_report_is_read_once_by_all_whatever_its_run() {

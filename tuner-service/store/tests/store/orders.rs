@@ -64,8 +64,7 @@ async fn taken<T: Send + 'static>(
     results.iter().filter(|result| result.is_ok()).count()
 }
 
-/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
-/// also at once.
+/// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_user_has_more_by_asking_for_much_at_once() {
@@ -110,8 +109,7 @@ async fn no_user_has_more_by_asking_for_much_at_once() {
     assert_eq!(database.number(&lines).await, 7);
 }
 
-/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
-/// also at once.
+/// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_user_has_more_studies_by_beginning_many_at_once() {

@@ -488,8 +488,7 @@ async fn of_several_replicas_each_run_is_removed_by_one_with_its_line_of_the_aud
     assert_eq!(database.number(told).await, 40);
 }
 
-/// Attack (units): A service that is taken over calls the function that removes history, after
-/// making all times old that it may write.
+/// Attack (units): A taken service makes times old and calls the function that removes history.
 /// Outcome: Nothing of the last 30 days is removed.
 #[tokio::test]
 async fn a_taken_service_cannot_erase_the_last_month_and_the_reports_role_nothing() {

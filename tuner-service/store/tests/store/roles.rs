@@ -82,8 +82,7 @@ async fn is_refused(connection: &mut PgConnection, statement: &'static str) {
     assert_eq!(code.as_deref(), Some(REFUSED), "{statement}: {error}");
 }
 
-/// Attack (units): The service's role makes tables, schemas and functions, takes other rights, and
-/// changes or deletes history.
+/// Attack (units): The service's role makes tables and functions, takes rights, or changes history.
 #[tokio::test]
 async fn the_services_role_works_and_can_do_nothing_else() {
     let database = Database::empty().await;
@@ -140,8 +139,7 @@ async fn the_services_role_works_and_can_do_nothing_else() {
     connection.close().await.unwrap();
 }
 
-/// Attack (units): The service's role makes tables, schemas and functions, takes other rights, and
-/// changes or deletes history.
+/// Attack (units): The service's role makes tables and functions, takes rights, or changes history.
 #[tokio::test]
 async fn a_database_of_one_role_is_taken_over_and_later_tables_are_the_services_too() {
     let database = Database::new().await;

@@ -146,9 +146,8 @@ async fn a_url_that_is_none_is_refused_at_once() {
     }
 }
 
-/// Attack (database): The role's search path leads to another schema or to none, or there are no
-/// tables.
-/// Outcome: Each is called what it is, and no second schema is made.
+/// Attack (database): The role's search path leads elsewhere, or there are no tables.
+/// Outcome: It is named, and no second schema is made.
 #[tokio::test]
 async fn tables_that_are_elsewhere_or_nowhere_are_not_an_older_schema() {
     let database = Database::new().await;

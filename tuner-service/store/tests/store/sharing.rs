@@ -71,8 +71,8 @@ async fn a_study_hears_those_of_its_application_and_share_and_nobody_else() {
     assert_eq!(heard(&store, 1002, "solver").await, [0_u32; 0]);
 }
 
-/// Attack (sharing): Of users who share, one has a history whose old name was made of another job's
-/// name, too.
+/// Attack (sharing): One who shares has a history under an old name that another job's name made,
+/// too.
 /// Outcome: They share by full names alone.
 #[tokio::test]
 async fn users_share_what_is_called_the_same_in_full() {

@@ -327,8 +327,7 @@ async fn what_is_judged_while_it_is_exported_is_as_at_the_beginning() {
     assert_eq!(told[202..], [(203, 1, Some(false)), (205, 1, Some(true))]);
 }
 
-/// Attack (values): An admin imports a file that is cut, malformed, of a newer version, or
-/// contradicts itself.
+/// Attack (values): An imported file is cut, malformed, of a newer version, or contradicts itself.
 /// Outcome: It is refused with the place.
 #[tokio::test]
 async fn a_file_that_is_wrong_leaves_nothing_and_says_where() {
@@ -467,8 +466,8 @@ async fn a_study_that_exists_is_refused_or_left_out() {
 /// Whose runs a decision was made from besides is the service's own, and no number of an epoch means
 /// the same elsewhere.
 ///
-/// Attack (sharing): A user reads in an export whose runs a study used, or writes such names into a
-/// file to import.
+/// Attack (sharing): A user looks in an export for whose runs a study used, or writes names into an
+/// import.
 /// Outcome: The export has numbers alone, and an import names nobody.
 #[tokio::test]
 async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
@@ -506,8 +505,8 @@ async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
     assert_eq!(there.number(shares).await, 0);
 }
 
-/// Attack (others): A user, or an operator, imports a study, or adds to another's upload.
-/// Outcome: It is refused before the body is read; what is not ended is forgotten.
+/// Attack (others): A user or an operator imports a study, or adds to another's upload.
+/// Outcome: It is refused before the body is read; an unended upload is forgotten.
 #[tokio::test]
 async fn pieces_are_one_users_and_are_forgotten() {
     let database = Database::new().await;

@@ -242,8 +242,7 @@ async fn history_is_the_newest_runs_oldest_first() {
     );
 }
 
-/// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in flight
-/// then.
+/// Attack (drawn): A user asks what decided an ended run, to learn of one that was in flight then.
 /// Outcome: The ended run's label is told, its reason not yet.
 #[tokio::test]
 async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_then() {

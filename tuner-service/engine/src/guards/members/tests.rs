@@ -55,7 +55,7 @@ fn five(space: &Space, others: &[(Member, &[Runs<'_>])]) -> BTreeMap<Member, His
 }
 
 /// Attack (sharing): One of five users who share has no runs.
-/// Outcome: The others are on their own: fewer than five do not share.
+/// Outcome: The others are on their own.
 #[test]
 fn fewer_than_five_have_their_own() {
     let space = grid(&[6]);
@@ -78,10 +78,10 @@ fn what_one_other_user_has_run_is_one_run_and_ones_own_are_all() {
     assert_eq!(mine.tally.total, 3 + 9 + 4 * 3);
 }
 
-/// Attack (sharing): One user who shares lies about times, runs one point a thousand times,
-/// explores alone, or fails again and again.
-/// Outcome: What is believed stays between what others said; these runs weigh at most a third,
-/// spend little of the others' budget, and count as one failure.
+/// Attack (sharing): One who shares lies about times, runs one point a thousand times, explores
+/// alone, or fails on.
+/// Outcome: Beliefs stay between what others said; these runs weigh at most a third, spend little
+/// of the budget, and count as one failure.
 #[test]
 fn one_other_user_alone_neither_spends_the_budget_nor_ends_the_search() {
     let space = grid(&[6]);
@@ -149,8 +149,7 @@ fn users_with_larger_inputs_are_no_outliers_and_speak_in_ones_own_seconds() {
     }
 }
 
-/// Attack (sharing): One user who shares runs the default slowly on purpose, so that all else looks
-/// fast.
+/// Attack (sharing): One who shares slows the default, so that all else looks fast.
 /// Outcome: This user becomes an outlier.
 #[test]
 fn whose_default_is_slow_on_purpose_is_found_and_counts_for_themselves() {
@@ -174,10 +173,10 @@ fn whose_default_is_slow_on_purpose_is_found_and_counts_for_themselves() {
     assert_eq!(known.tally.total, 3 * 5 + 4 * 5);
 }
 
-/// Attack (sharing): One user who shares lies about times, runs one point a thousand times,
-/// explores alone, or fails again and again.
-/// Outcome: What is believed stays between what others said; these runs weigh at most a third,
-/// spend little of the others' budget, and count as one failure.
+/// Attack (sharing): One who shares lies about times, runs one point a thousand times, explores
+/// alone, or fails on.
+/// Outcome: Beliefs stay between what others said; these runs weigh at most a third, spend little
+/// of the budget, and count as one failure.
 #[test]
 fn what_fails_for_one_other_user_alone_has_failed_once_and_for_oneself_each_time() {
     let space = grid(&[6]);
@@ -251,10 +250,10 @@ proptest! {
     /// At a point that three other users have run, one of them can move the estimate no further
     /// than the times of the other two, and weighs no more than a third.
     ///
-    /// Attack (sharing): One user who shares lies about times, runs one point a thousand times,
-    /// explores alone, or fails again and again.
-    /// Outcome: What is believed stays between what others said; these runs weigh at most a third,
-    /// spend little of the others' budget, and count as one failure.
+    /// Attack (sharing): One who shares lies about times, runs one point a thousand times, explores
+    /// alone, or fails on.
+    /// Outcome: Beliefs stay between what others said; these runs weigh at most a third, spend
+    /// little of the budget, and count as one failure.
     #[test]
     fn one_of_three_moves_a_point_no_further_than_the_other_two_said(
         lie in 0.01..10_000.0, times in 1..40_usize, said in (50.0..150.0, 50.0..150.0)
@@ -276,10 +275,10 @@ proptest! {
         prop_assert!(members.outliers().is_empty(), "two do not outvote a third");
     }
 
-    /// Attack (sharing): One user who shares lies about times, runs one point a thousand times,
-    /// explores alone, or fails again and again.
-    /// Outcome: What is believed stays between what others said; these runs weigh at most a third,
-    /// spend little of the others' budget, and count as one failure.
+    /// Attack (sharing): One who shares lies about times, runs one point a thousand times, explores
+    /// alone, or fails on.
+    /// Outcome: Beliefs stay between what others said; these runs weigh at most a third, spend
+    /// little of the budget, and count as one failure.
     #[test]
     fn nobody_else_has_more_than_a_third_where_three_have_run(
         own in 0..40_u64, others in prop::collection::vec(0..1000_u64, 0..12)

@@ -34,7 +34,7 @@ proptest! {
     /// The theorem's step: at each tested effect the evidence is at most the product of the other
     /// users' martingales, whichever user is left out.
     ///
-    /// Attack (sharing): One user who shares makes up times, so that a gain is claimed for all.
+    /// Attack (sharing): One who shares makes up times, so that a gain is claimed for all.
     /// Outcome: The evidence is never more than that of the others.
     #[test]
     fn nobody_lifts_the_evidence_above_that_of_the_others(

@@ -189,9 +189,8 @@ mod tests {
         }
     }
 
-    /// Attack (others): sacctmgr does not answer for long, while somebody stops coordinating an
-    /// account.
-    /// Outcome: What was read holds for a quarter of an hour; then nobody coordinates anything.
+    /// Attack (others): sacctmgr is silent while somebody stops coordinating an account.
+    /// Outcome: What was read holds for a quarter of an hour; then nobody coordinates.
     #[tokio::test]
     async fn what_was_read_long_ago_or_never_is_nothing() {
         let live = LiveAssociations::sample();

@@ -306,8 +306,8 @@ fn of_application(path: &str, application: &str) -> String {
 const MODEL: &str = "calc_\u{43c}\u{43e}\u{434}\u{435}\u{43b}\u{44c}";
 const PHYSICS: &str = "calc_\u{444}\u{438}\u{437}\u{438}\u{43a}\u{430}";
 
-/// Attack (others): Jobs have names that look alike, are equal in ASCII, or are what is made of
-/// another name.
+/// Attack (others): Jobs have names that look alike, are equal in ASCII, or are made of another
+/// name.
 /// Outcome: Each has a history of its own.
 #[tokio::test]
 async fn names_that_are_alike_in_ascii_are_other_applications() {

@@ -40,8 +40,8 @@ async fn reset(service: &TestService, uid: u32, run: &Value) -> Answer {
     user.post(&path, json!({"why": "a test"})).await
 }
 
-/// Attack (others): A user's job names an account that the user is not in, so that its coordinator
-/// would see the study.
+/// Attack (others): A user's job names an account that the user is not in, for its coordinator to
+/// see.
 /// Outcome: The coordinator is told nothing of it.
 #[tokio::test]
 async fn an_account_that_its_user_made_up_shows_a_study_to_nobody() {
@@ -94,8 +94,8 @@ async fn an_association_shows_a_study_and_its_end_hides_it() {
     }
 }
 
-/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
-/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
+/// Attack (others): A present or former coordinator reads or steers what is charged to another
+/// account, by a stranger or on another cluster, or orders for all that a member has.
 #[tokio::test]
 async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else() {
     let service = TestService::with(COORDINATORS).await;
@@ -158,8 +158,8 @@ async fn a_coordinator_reads_what_members_charge_to_the_account_and_nothing_else
     assert_eq!(ids(&listed, "run_id"), [run["run_id"].as_i64().unwrap()]);
 }
 
-/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
-/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
+/// Attack (others): A present or former coordinator reads or steers what is charged to another
+/// account, by a stranger or on another cluster, or orders for all that a member has.
 #[tokio::test]
 async fn another_accounts_study_does_not_exist_for_a_coordinator() {
     let service = site().await;
@@ -236,8 +236,8 @@ async fn what_a_coordinator_does_is_told_the_owner_who_undoes_it() {
     assert_eq!(service.study("ocean").await["ordered"], Value::Null);
 }
 
-/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
-/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
+/// Attack (others): A present or former coordinator reads or steers what is charged to another
+/// account, by a stranger or on another cluster, or orders for all that a member has.
 #[tokio::test]
 async fn who_coordinates_no_more_sees_no_more() {
     let service = site().await;
@@ -270,9 +270,8 @@ async fn who_coordinates_no_more_sees_no_more() {
     assert_eq!(ids(&lines, "uid"), [i64::from(coordinator)]);
 }
 
-/// Attack (others): sacctmgr does not answer for long, while somebody stops coordinating an
-/// account.
-/// Outcome: What was read holds for a quarter of an hour; then nobody coordinates anything.
+/// Attack (others): sacctmgr is silent while somebody stops coordinating an account.
+/// Outcome: What was read holds for a quarter of an hour; then nobody coordinates.
 #[tokio::test]
 async fn what_was_read_of_accounts_holds_a_quarter_of_an_hour_and_no_longer() {
     let service = site().await;
@@ -316,7 +315,7 @@ async fn root_of_a_node_coordinates_nothing() {
     reset(&service, ROOT, &study).await.not_found();
 }
 
-/// Attack (others): One user coordinates so many members that questions grow without end.
+/// Attack (others): One user coordinates too many members.
 /// Outcome: With more than 10,000 pairs of member and account they coordinate nobody; `doctor`
 /// names them.
 #[tokio::test]

@@ -14,8 +14,8 @@ async fn refusal(service: &TestService, request: &Signed) -> String {
     answer.refused(401, "unauthorized")
 }
 
-/// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
-/// made for another reader.
+/// Attack (service): A credential of MUNGE is sent for another request or reader, twice, cut, or
+/// made up.
 #[tokio::test]
 async fn a_credential_is_good_once_and_for_what_it_was_made() {
     let service = TestService::new().await;
@@ -133,8 +133,8 @@ async fn a_nonce_has_32_hexadecimal_digits() {
     }
 }
 
-/// Attack (service): A credential of MUNGE is sent for another request, twice, cut, made up, or
-/// made for another reader.
+/// Attack (service): A credential of MUNGE is sent for another request or reader, twice, cut, or
+/// made up.
 #[tokio::test]
 async fn a_credential_for_another_reader_is_refused() {
     let service = TestService::new().await;
@@ -149,7 +149,7 @@ async fn a_credential_for_another_reader_is_refused() {
     }
 }
 
-/// Attack (service): What is signed for one service is sent to another of the same key and account.
+/// Attack (service): What is signed for one service is sent to another of the same key.
 /// Outcome: By its `audience` the other refuses it.
 #[tokio::test]
 async fn what_is_signed_for_one_service_is_refused_by_another() {

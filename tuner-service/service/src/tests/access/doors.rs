@@ -161,8 +161,8 @@ async fn checking() -> TestService {
     service
 }
 
-/// Attack (nodes): Root of one host speaks for another host's node, or for one that Slurm does not
-/// list, and the service has `check_origins`.
+/// Attack (nodes): With `check_origins`, root of a host speaks for another node, or for one that
+/// Slurm does not list.
 #[tokio::test]
 async fn root_of_a_host_speaks_for_its_own_node_alone() {
     let service = checking().await;

@@ -18,9 +18,8 @@ fn some_path(path: &str) -> String {
         .fold(path, |path, name| path.replace(name, "99999999"))
 }
 
-/// Attack (others): One of each role asks at each endpoint, also where it may not.
-/// Outcome: Each may do exactly what the table grants; a refusal comes before the body is looked
-/// at.
+/// Attack (others): Each role asks at each endpoint.
+/// Outcome: It may do exactly what the table grants; a refusal comes before the body is read.
 #[tokio::test]
 async fn each_endpoint_is_for_the_roles_of_its_row_and_looks_at_no_body_before() {
     let service = site().await;

@@ -82,8 +82,8 @@ async fn known(service: &TestService, study: i64) -> [Value; 3] {
 /// Promise: a user steers another user's study
 /// Promise: a user reads another user's study
 ///
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn anothers_study_is_answered_as_one_that_does_not_exist() {
     let service = TestService::new().await;
@@ -116,8 +116,8 @@ async fn anothers_study_is_answered_as_one_that_does_not_exist() {
     assert_eq!(service.database.number(&lines).await, 2);
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn lists_by_what_is_anothers_are_empty() {
     let service = TestService::new().await;
@@ -154,8 +154,8 @@ async fn lists_by_what_is_anothers_are_empty() {
     }
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn anothers_job_is_answered_as_one_that_was_never_tuned() {
     let service = TestService::new().await;
@@ -184,8 +184,8 @@ async fn anothers_job_is_answered_as_one_that_was_never_tuned() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     let service = TestService::new().await;
@@ -220,7 +220,8 @@ async fn anothers_line_of_the_audit_is_answered_as_one_that_does_not_exist() {
     }
 }
 
-/// Attack (others): A user asks in a preview about another user's application.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn a_preview_tells_nothing_of_anothers_study() {
     let service = TestService::new().await;
@@ -256,8 +257,8 @@ async fn the_same_name_of_two_users_is_two_applications() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
-/// are over, completes directives, or says how a node is.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or completes
+/// directives.
 #[tokio::test]
 async fn a_user_posts_nothing_in_another_name() {
     let service = TestService::new().await;
@@ -288,8 +289,8 @@ async fn a_user_posts_nothing_in_another_name() {
     }
 }
 
-/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
-/// are over, completes directives, or says how a node is.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or completes
+/// directives.
 #[tokio::test]
 async fn only_root_is_told_which_runs_are_over() {
     let service = TestService::new().await;

@@ -72,7 +72,7 @@ async fn a_user_orders_for_their_own_studies_alone() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user or an operator ends and undoes what an admin has ordered for everyone.
+/// Attack (others): A user or an operator undoes what an admin has ordered for everyone.
 /// Outcome: It is told to all, and holds.
 #[tokio::test]
 async fn what_is_ordered_for_everyone_is_told_to_all_and_taken_back_by_admins() {
@@ -100,10 +100,9 @@ async fn what_is_ordered_for_everyone_is_told_to_all_and_taken_back_by_admins() 
     assert_eq!(ordered(&service, ALICE, "ocean").await, Value::Null);
 }
 
-/// Attack (others): A user ends and undoes what an admin has ordered for this user's studies, or
-/// orders over it.
-/// Outcome: The order holds, and the refusal names the admin and the reason; an order about one
-/// study its owner may end.
+/// Attack (others): A user undoes what an admin has ordered for their studies, or orders over it.
+/// Outcome: It holds, and the refusal names admin and reason; an order about one study its owner
+/// may end.
 #[tokio::test]
 async fn a_user_takes_back_no_order_of_an_admins_but_that_of_one_study() {
     let service = TestService::new().await;
@@ -131,8 +130,8 @@ async fn a_user_takes_back_no_order_of_an_admins_but_that_of_one_study() {
 
 /// Promise: a user steers another user's study
 ///
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn a_user_steers_and_undoes_nothing_of_another() {
     let service = TestService::new().await;
@@ -167,8 +166,8 @@ async fn a_user_steers_and_undoes_nothing_of_another() {
     assert_eq!(studies[0]["pin"], Value::Null);
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn a_user_exports_their_own_and_imports_nothing() {
     let service = TestService::new().await;
@@ -237,8 +236,8 @@ async fn only_admins_remove_runs() {
     service.user(ADMIN).post("/v1/retention", does).await.ok();
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn nobody_learns_by_a_warm_start_that_anothers_study_exists() {
     let service = TestService::new().await;

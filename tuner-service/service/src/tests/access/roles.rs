@@ -86,8 +86,8 @@ async fn who_has_two_roles_may_what_the_greater_one_may() {
     user.get("/v1/doctor").await.ok();
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn an_operator_reads_all_and_steers_their_own() {
     let service = TestService::new().await;
@@ -118,8 +118,8 @@ async fn an_operator_reads_all_and_steers_their_own() {
     assert_eq!(ids(&given["studies"], "uid"), [i64::from(OPERATOR)]);
 }
 
-/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
-/// run.
+/// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight is
+/// a control run.
 #[tokio::test]
 async fn whether_a_run_is_a_control_run_only_admins_are_told_before_its_verdict() {
     let more = format!("{COORDINATORS}[study]\nbudget = 15\n");
@@ -178,8 +178,8 @@ async fn whether_a_run_is_a_control_run_only_admins_are_told_before_its_verdict(
 /// A directive-delivering accelerator's request.
 const DIRECTED: &str = "app=staged,accelerator=smart-burst-buffer";
 
-/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
-/// are over, completes directives, or says how a node is.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or completes
+/// directives.
 #[tokio::test]
 async fn only_the_burst_buffers_account_completes_directives() {
     let service = TestService::new().await;
@@ -225,8 +225,8 @@ async fn only_the_burst_buffers_account_completes_directives() {
     user.post("/v1/runs/directives", wrong).await.not_found();
 }
 
-/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
-/// are over, completes directives, or says how a node is.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or completes
+/// directives.
 #[tokio::test]
 async fn the_burst_buffers_account_starts_no_run_without_directives() {
     let service = TestService::new().await;
@@ -247,8 +247,7 @@ async fn the_burst_buffers_account_starts_no_run_without_directives() {
     );
 }
 
-/// Attack (floods): A collector's account sends long bodies and many requests to what is not for
-/// collectors.
+/// Attack (floods): A collector floods what is not for collectors.
 /// Outcome: A user's limits hold there.
 #[tokio::test]
 async fn a_collector_is_spared_users_limits_only_where_it_delivers() {

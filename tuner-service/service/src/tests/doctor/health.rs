@@ -60,10 +60,9 @@ async fn a_service_without_its_database_lives_and_is_not_ready() {
     assert_eq!(ready(&service).await.0, 200);
 }
 
-/// Attack (database): The server takes no writes, ends, vanishes from the network, or has no role,
-/// database or connection left.
-/// Outcome: Each is called what it is within seconds; histories can be read, and reports count once
-/// later.
+/// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
+/// connection left.
+/// Outcome: It is named within seconds; histories can be read, and reports count once later.
 #[tokio::test]
 async fn whoever_watches_the_service_is_told_in_time_of_a_silent_database() {
     let site = TestService::new().await;
@@ -127,8 +126,7 @@ async fn a_schema_that_is_older_or_newer_is_what_is_missing() {
     assert!(problem.contains(" and this program needs "), "{problem}");
 }
 
-/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
-/// or without a credential.
+/// Attack (floods): Health, readiness or the API's description are asked for without end.
 /// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn the_database_is_asked_once_a_second_whether_it_is_ready() {

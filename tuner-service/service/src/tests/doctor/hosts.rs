@@ -259,8 +259,8 @@ async fn nodes_of_two_clusters_are_named_with_theirs() {
     assert!(checks.warning("nodes").0.ends_with(": beta/n1"));
 }
 
-/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes or which runs
-/// are over, completes directives, or says how a node is.
+/// Attack (others): Somebody without the role starts or finishes runs, tells outcomes, or completes
+/// directives.
 #[tokio::test]
 async fn nobody_but_a_node_says_how_it_is() {
     let service = TestService::new().await;

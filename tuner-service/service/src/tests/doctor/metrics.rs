@@ -210,7 +210,7 @@ async fn requests_are_counted_by_how_they_went() {
     assert_eq!(read[&requests("/v1/report/{file}", "failed")], 1.0);
 }
 
-/// Attack (floods): A user asks for paths that are not there, to fill what Prometheus keeps.
+/// Attack (floods): A user asks for made-up paths, to fill what Prometheus keeps.
 /// Outcome: All of them are one series.
 #[tokio::test]
 async fn a_path_that_is_not_there_makes_no_series() {

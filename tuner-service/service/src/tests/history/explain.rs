@@ -129,8 +129,8 @@ async fn a_run_of_which_the_start_had_no_answer_says_so() {
     assert_eq!(launches[0]["expected"], Value::Null);
 }
 
-/// Attack (floods): A job has so many steps and nodes that its explanation grows without end.
-/// Outcome: 64 reports are shown, and of one with more than 500 steps all but the steps.
+/// Attack (floods): A job has very many steps and nodes.
+/// Outcome: 64 reports are explained, and of one with more than 500 steps no steps.
 #[tokio::test]
 async fn very_long_reports_are_told_in_part() {
     let service = TestService::new().await;

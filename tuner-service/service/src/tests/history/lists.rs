@@ -17,8 +17,7 @@ async fn listed(service: &TestService, uid: u32, query: &str) -> Vec<u64> {
     runs.map(|run| run["job_id"].as_u64().unwrap()).collect()
 }
 
-/// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
-/// list.
+/// Attack (floods): Somebody asks for 10,000 runs or studies at once.
 /// Outcome: A page has 100 runs, or 500 studies; the command puts pages together.
 #[tokio::test]
 async fn lists_come_in_pages() {

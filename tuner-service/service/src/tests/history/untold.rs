@@ -50,8 +50,8 @@ async fn of(service: &TestService, uid: u32, jobs: &[(TestJob, StartAnswer)]) ->
     runs.collect()
 }
 
-/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
-/// run.
+/// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight is
+/// a control run.
 #[tokio::test]
 async fn nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run() {
     let service = TestService::with(QUICK).await;
@@ -110,8 +110,7 @@ async fn nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run() {
     }
 }
 
-/// Attack (drawn): A user compares all that the API tells of runs in flight, one of which is a
-/// control run.
+/// Attack (drawn): A user compares all that the API tells of runs in flight.
 /// Outcome: They differ in numbers and times alone.
 #[tokio::test]
 async fn a_control_run_in_flight_looks_like_any_other() {
@@ -129,7 +128,8 @@ async fn a_control_run_in_flight_looks_like_any_other() {
     assert_eq!(seen[0], seen[1]);
 }
 
-/// Attack (drawn): A user reports a run in flight, as the epilog does, to be told its role.
+/// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight is
+/// a control run.
 #[tokio::test]
 async fn a_report_alone_tells_nothing() {
     let service = TestService::with(QUICK).await;
@@ -152,8 +152,7 @@ async fn a_report_alone_tells_nothing() {
     }
 }
 
-/// Attack (drawn): A user asks what an ended run was decided by, to learn of one that was in flight
-/// then.
+/// Attack (drawn): A user asks what decided an ended run, to learn of one that was in flight then.
 /// Outcome: The ended run's label is told, its reason not yet.
 #[tokio::test]
 async fn a_run_that_ended_beside_them_does_not_tell_of_them() {
@@ -186,8 +185,8 @@ async fn a_run_that_ended_beside_them_does_not_tell_of_them() {
     assert!(launches[0]["suggestion"].is_object());
 }
 
-/// Attack (drawn): A user, a coordinator or an operator asks whether a run in flight is a control
-/// run.
+/// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight is
+/// a control run.
 #[tokio::test]
 async fn an_operator_is_told_what_the_user_is_told() {
     let service = TestService::with(QUICK).await;
@@ -205,7 +204,8 @@ async fn an_operator_is_told_what_the_user_is_told() {
     }
 }
 
-/// Attack (drawn): A user asks `status` and `show` before and after a start which kind it was.
+/// Attack (drawn): A user, a coordinator or an operator asks in any way whether a run in flight is
+/// a control run.
 #[tokio::test]
 async fn a_study_does_not_tell_which_of_its_runs_in_flight_is_a_control_run() {
     let service = TestService::with(QUICK).await;

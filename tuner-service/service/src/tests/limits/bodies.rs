@@ -88,10 +88,8 @@ fn report_of(job: &TestJob, steps: u32) -> FinishRequest {
     }
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_users_body_is_short() {
     let service = TestService::new().await;
@@ -111,10 +109,8 @@ async fn a_users_body_is_short() {
     }
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_nodes_body_may_be_long() {
     let service = TestService::new().await;
@@ -154,7 +150,7 @@ async fn a_collectors_body_may_be_long_where_it_collects_and_nowhere_else() {
         .refused(413, "too_large");
 }
 
-/// Attack (floods): A user sends a piece of an import, longer than a user's body may be.
+/// Attack (floods): A user sends a long piece of an import.
 /// Outcome: The refusal says who may import.
 #[tokio::test]
 async fn who_may_not_import_is_told_so_and_not_that_the_file_is_long() {
@@ -222,10 +218,8 @@ async fn an_upload_is_named_by_32_small_hexadecimal_digits() {
     }
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_body_of_nobody_is_not_read() {
     let service = TestService::new().await;
@@ -241,10 +235,8 @@ async fn a_body_of_nobody_is_not_read() {
     }
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_body_that_says_it_is_too_long_is_refused_before_its_credential_is_read() {
     let service = TestService::new().await;
@@ -262,10 +254,8 @@ async fn a_body_that_says_it_is_too_long_is_refused_before_its_credential_is_rea
     root.send_as_it_is(signed).await.ok();
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_users_body_that_says_it_is_too_long_is_refused_unread() {
     let service = TestService::new().await;
@@ -278,10 +268,8 @@ async fn a_users_body_that_says_it_is_too_long_is_refused_unread() {
     assert_eq!(taken.load(Ordering::Relaxed), 0);
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_body_that_does_not_end_is_read_no_further_than_the_limit() {
     let service = TestService::new().await;
@@ -317,10 +305,8 @@ async fn drip(service: &TestService, uid: u32, path: &str, bodies: usize) {
     }
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     let service = TestService::new().await;
@@ -333,10 +319,8 @@ async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     }
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_a_collectors_bodies_that_drip() {
     let service = TestService::new().await;
@@ -363,8 +347,8 @@ fn hostile() -> [(&'static str, Vec<u8>); 7] {
     ]
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_body_that_is_none_is_refused_and_not_repeated() {
@@ -387,8 +371,8 @@ async fn a_body_that_is_none_is_refused_and_not_repeated() {
     }
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_body_that_is_none_steers_nothing() {

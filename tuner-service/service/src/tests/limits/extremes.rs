@@ -98,8 +98,8 @@ async fn answered(service: &TestService, asked: &Asked, pointer: &str, value: Va
         .as_u16()
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn no_extreme_of_any_field_stops_a_later_sweep() {

@@ -263,8 +263,8 @@ async fn each_request_with_a_body_is_tried() {
     assert_eq!(tried, described);
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn each_field_of_each_body_is_refused_where_it_cannot_be() {
@@ -381,8 +381,8 @@ const TAKEN: [(&str, &str, [u16; 3]); 19] = [
     ("/v1/imports/{upload}", "/text", [422, 200, 409]),
 ];
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn each_text_of_each_body_is_refused_where_it_is_none() {

@@ -87,10 +87,8 @@ async fn status_of(mut stream: UnixStream) -> Option<u16> {
     text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_body_that_says_it_is_too_long_is_refused_unread() {
     let service = TestService::new().await;
@@ -113,10 +111,8 @@ async fn a_body_that_says_it_is_too_long_is_refused_unread() {
     listening.end().await;
 }
 
-/// Attack (floods): Bodies are too long, declare too much, do not end, drip, or come without a
-/// credential.
-/// Outcome: No more than the sender's limit is read, 64 KiB of a user and 16 MiB of root; a node's
-/// report is taken at once.
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
 #[tokio::test]
 async fn a_chunked_body_that_does_not_end_is_let_go_of() {
     let service = TestService::new().await;
@@ -197,10 +193,9 @@ async fn a_body_of_another_length_than_it_says_is_not_acted_on() {
     listening.end().await;
 }
 
-/// Attack (floods): Connections say nothing, begin requests that never end, or are too many of one
-/// user or host.
-/// Outcome: Each has so many at most, and each is closed when its time is over; local root has no
-/// limit.
+/// Attack (floods): Connections say nothing, never end a request, or are too many of one user or
+/// host.
+/// Outcome: Each is closed in time, and each may have so many; local root has no limit.
 #[tokio::test]
 async fn a_body_that_never_comes_is_waited_for_no_longer_than_a_connection_lives() {
     let service = TestService::new().await;

@@ -17,8 +17,8 @@ async fn of_a_job(service: &TestService, field: &str, value: &Value) -> [(&'stat
     })
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn numbers_and_names_that_cannot_be_are_refused_by_name() {
@@ -141,8 +141,8 @@ async fn limits_that_are_no_seconds_are_refused_and_large_ones_are_limits() {
     service.job(ALICE, "app=ocean").start(&service).await;
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn measures_beyond_all_numbers_are_refused() {
@@ -223,8 +223,8 @@ async fn durations_beyond_all_bounds_are_taken_as_long_as_they_can_be_counted() 
     assert_ne!(run["state"], "in_flight", "{run}");
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn so_many_runs_are_asked_about_at_once() {
@@ -457,8 +457,8 @@ async fn so_many_outcomes_are_delivered_at_once() {
     collector.post("/v1/outcomes", of(1000)).await.ok();
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn a_report_that_no_node_makes_is_refused_by_name() {

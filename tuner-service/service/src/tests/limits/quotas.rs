@@ -39,8 +39,8 @@ async fn is_answered(caller: Caller<'_>, path: &str, times: u32) -> u64 {
     ask_again(&at_once(caller.get(path)).await)
 }
 
-/// Attack (floods): A user asks for lists without a pause, or for more at once than may be.
-/// Outcome: The refusal says when to ask again, and the command waits a little and asks again.
+/// Attack (floods): A user asks for lists without a pause, or for too many at once.
+/// Outcome: The refusal says when to ask again, and the command does.
 #[tokio::test]
 async fn who_asks_too_much_is_told_when_to_ask_again() {
     let service = TestService::with(LITTLE).await;
@@ -93,8 +93,8 @@ async fn reading_counts_once_a_list_four_times_and_steering_ten_times() {
     assert_eq!(cost("/v1/orders", Some(&freeze)).await, 10);
 }
 
-/// Attack (floods): A user asks for lists without a pause, or for more at once than may be.
-/// Outcome: The refusal says when to ask again, and the command waits a little and asks again.
+/// Attack (floods): A user asks for lists without a pause, or for too many at once.
+/// Outcome: The refusal says when to ask again, and the command does.
 #[tokio::test]
 async fn lists_of_a_user_are_bounded_in_the_long_run() {
     let service = TestService::with("[users]\nburst = 100.0\nrequests_per_second = 0.01\n").await;
@@ -103,10 +103,8 @@ async fn lists_of_a_user_are_bounded_in_the_long_run() {
     is_answered(service.user(ALICE), "/v1/runs", 3).await;
 }
 
-/// Attack (floods): Users flood the service in every way at once, and reset their studies without
-/// end.
-/// Outcome: Every start has its answer within a prolog's deadline, and resets are as few as the
-/// quota allows.
+/// Attack (floods): Users flood the service in every way at once, with endless resets.
+/// Outcome: Every start is answered within its deadline, and resets keep to the quota.
 #[tokio::test]
 async fn steerings_are_bounded_by_their_cost() {
     let service = TestService::with("[users]\nburst = 100.0\nrequests_per_second = 0.01\n").await;
@@ -164,8 +162,7 @@ async fn who_speaks_for_jobs_has_the_quota_of_a_user_elsewhere() {
     }
 }
 
-/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
-/// or without a credential.
+/// Attack (floods): Health, readiness or the API's description are asked for without end.
 /// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn what_needs_no_credential_counts_as_its_users() {
@@ -192,8 +189,7 @@ async fn what_needs_no_credential_counts_as_its_users() {
     }
 }
 
-/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
-/// or without a credential.
+/// Attack (floods): Health, readiness or the API's description are asked for without end.
 /// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn what_nobody_signed_counts_as_its_hosts() {
@@ -212,8 +208,7 @@ async fn what_nobody_signed_counts_as_its_hosts() {
     assert_eq!(elsewhere.get("/v1/health").await.status, 200);
 }
 
-/// Attack (floods): Health, readiness or the description of the API are asked for without end, with
-/// or without a credential.
+/// Attack (floods): Health, readiness or the API's description are asked for without end.
 /// Outcome: They count as the user's or the host's; the database is asked once a second.
 #[tokio::test]
 async fn what_a_local_user_does_not_sign_counts_as_theirs() {
@@ -270,8 +265,8 @@ async fn who_moved_many_bytes_rests_until_they_are_paid() {
     ask_again(&at_once(alice.get("/v1/accelerators")).await);
 }
 
-/// Attack (floods): A user asks for lists without a pause, or for more at once than may be.
-/// Outcome: The refusal says when to ask again, and the command waits a little and asks again.
+/// Attack (floods): A user asks for lists without a pause, or for too many at once.
+/// Outcome: The refusal says when to ask again, and the command does.
 #[tokio::test]
 async fn so_many_requests_of_a_user_are_worked_on_at_once() {
     let service = TestService::with("[users]\nin_flight = 2\n").await;
@@ -316,8 +311,7 @@ async fn full() -> TestService {
     service
 }
 
-/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
-/// also at once.
+/// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_user_has_so_many_studies_and_then_runs_the_default() {
@@ -336,8 +330,7 @@ async fn a_user_has_so_many_studies_and_then_runs_the_default() {
     assert_eq!(service.database.number(alices).await, 2);
 }
 
-/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
-/// also at once.
+/// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_report_without_a_start_makes_no_study_too_many() {

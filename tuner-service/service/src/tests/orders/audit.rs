@@ -89,8 +89,8 @@ async fn an_order_for_many_is_among_the_lines_of_each_study_that_it_is_about() {
     }
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]

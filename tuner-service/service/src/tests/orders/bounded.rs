@@ -6,8 +6,7 @@ use super::*;
 const FEW: &str =
     "[users]\norders = 2\nchanges_per_day = 6\nrequests_per_second = 1e9\nburst = 1e9\n";
 
-/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
-/// also at once.
+/// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_user_has_so_many_orders_in_force() {
@@ -30,8 +29,7 @@ async fn a_user_has_so_many_orders_in_force() {
     order(&service, ALICE, third).await;
 }
 
-/// Attack (floods): A user has more studies or orders, or changes more within a day, than may be,
-/// also at once.
+/// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.
 #[tokio::test]
 async fn a_user_changes_so_much_within_a_day() {
@@ -68,8 +66,8 @@ async fn a_user_changes_so_much_within_a_day() {
     order(&service, ALICE, what("off", of(APP))).await;
 }
 
-/// Attack (values): Each field of each body has another type, its least or greatest value, is
-/// missing or unknown, or a text of zero bytes, escapes and paths.
+/// Attack (values): Each field of each body has another type, an extreme value, is missing, or has
+/// zero bytes, escapes and paths.
 /// Outcome: It is refused, or read by every later sweep.
 #[tokio::test]
 async fn an_order_has_no_more_than_an_order_needs() {
@@ -169,8 +167,8 @@ async fn an_order_whose_time_is_over_is_ended_by_a_sweep_and_not_undone() {
         .refused(409, "conflict");
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn an_order_for_a_study_of_others_is_not_found_whatever_is_in_force() {
     let service = TestService::new().await;

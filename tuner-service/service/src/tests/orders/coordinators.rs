@@ -147,8 +147,8 @@ async fn the_owner_undoes_what_a_coordinator_ordered() {
     );
 }
 
-/// Attack (others): A coordinator, or a former one, reads or steers what is charged to another
-/// account, by a stranger, or on a namesake's cluster, or orders for all that a member has.
+/// Attack (others): A present or former coordinator reads or steers what is charged to another
+/// account, by a stranger or on another cluster, or orders for all that a member has.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]

@@ -28,10 +28,9 @@ async fn an_owners_order_of_a_study_replaces_an_admins_of_it() {
     assert_eq!(orders(&service, ADMIN).await.len(), 1);
 }
 
-/// Attack (others): A user ends and undoes what an admin has ordered for this user's studies, or
-/// orders over it.
-/// Outcome: The order holds, and the refusal names the admin and the reason; an order about one
-/// study its owner may end.
+/// Attack (others): A user undoes what an admin has ordered for their studies, or orders over it.
+/// Outcome: It holds, and the refusal names admin and reason; an order about one study its owner
+/// may end.
 #[tokio::test]
 async fn an_admins_order_about_a_user_holds_and_is_told_to_them() {
     let service = with_root().await;
@@ -81,7 +80,7 @@ async fn who_ordered_it_is_told_by_uid_where_no_name_is_known() {
     );
 }
 
-/// Attack (others): A user or an operator ends and undoes what an admin has ordered for everyone.
+/// Attack (others): A user or an operator undoes what an admin has ordered for everyone.
 /// Outcome: It is told to all, and holds.
 ///
 /// Promise: a user steers another user's study

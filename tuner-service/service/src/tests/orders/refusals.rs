@@ -212,8 +212,8 @@ async fn an_objective_that_is_none_is_refused_with_what_it_must_be() {
     is_untouched(&service).await;
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]
@@ -250,8 +250,8 @@ async fn a_user_orders_nothing_for_another() {
     assert_eq!(next(&service, ALICE, APP).await["role"], "baseline");
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]
@@ -289,9 +289,8 @@ async fn a_user_steers_no_study_of_another() {
     assert_eq!((&told["epoch"], &told["pin"]), (&json!(1), &Value::Null));
 }
 
-/// Attack (units): A reason for `--why` is too long, of several lines, or has escapes or characters
-/// that are invisible or reorder text.
-/// Outcome: It is refused; one of an earlier release is shown with question marks.
+/// Attack (units): A `--why` is too long, of several lines, or has escapes or invisible characters.
+/// Outcome: It is refused; a stored one is shown with question marks.
 #[tokio::test]
 async fn a_reason_that_is_not_what_it_looks_like_is_refused() {
     let service = TestService::new().await;

@@ -98,8 +98,8 @@ async fn an_admin_undoes_each_change_once() {
     undoes_each(&TestService::new().await, ADMIN).await;
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 ///
 /// Promise: a user steers another user's study
 #[tokio::test]

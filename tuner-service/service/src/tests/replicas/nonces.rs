@@ -45,8 +45,8 @@ async fn read_once(
     done
 }
 
-/// Attack (service): A change, a report or an import is read from the network and sent again, to
-/// the same or to another replica.
+/// Attack (service): A change, a report or an import is read and sent again, to the same or another
+/// replica.
 /// Outcome: One is accepted.
 #[tokio::test]
 async fn a_change_that_one_replica_has_read_is_refused_by_another() {
@@ -89,8 +89,8 @@ async fn a_change_that_one_replica_has_read_is_refused_by_another() {
     read_once(both, ADMIN, "/v1/retention", old).await;
 }
 
-/// Attack (service): A change, a report or an import is read from the network and sent again, to
-/// the same or to another replica.
+/// Attack (service): A change, a report or an import is read and sent again, to the same or another
+/// replica.
 /// Outcome: One is accepted.
 #[tokio::test]
 async fn an_import_that_one_replica_has_read_is_refused_by_another() {
@@ -105,8 +105,8 @@ async fn an_import_that_one_replica_has_read_is_refused_by_another() {
     read_once(both, ADMIN, &format!("{upload}/end"), end).await;
 }
 
-/// Attack (service): A change, a report or an import is read from the network and sent again, to
-/// the same or to another replica.
+/// Attack (service): A change, a report or an import is read and sent again, to the same or another
+/// replica.
 /// Outcome: One is accepted.
 #[tokio::test]
 async fn a_request_that_one_replica_has_read_is_refused_by_another() {

@@ -116,8 +116,7 @@ async fn a_list_is_of_what_was_asked_for() {
     assert!(listed(&service, ALICE, &bobs).await.is_empty());
 }
 
-/// Attack (floods): An admin asks for 10,000 runs or studies at once, or a user for all of a long
-/// list.
+/// Attack (floods): Somebody asks for 10,000 runs or studies at once.
 /// Outcome: A page has 100 runs, or 500 studies; the command puts pages together.
 #[tokio::test]
 async fn a_page_has_500_studies_and_the_next_one_begins_behind_its_last() {

@@ -220,8 +220,8 @@ async fn a_warm_start_without_effect_is_refused_with_what_to_do() {
     );
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 #[tokio::test]
 async fn nobody_begins_with_anothers_study_or_learns_that_it_is_there() {
     let service = TestService::with(QUICK).await;

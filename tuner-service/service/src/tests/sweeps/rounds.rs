@@ -382,8 +382,7 @@ async fn a_study_that_cannot_be_assessed_holds_up_no_other() {
     assert_eq!(apart(&service).await["state"], "ok");
 }
 
-/// Attack (values): A report of an earlier release has a prolog in a year that the database cannot
-/// count.
+/// Attack (values): A stored report has a prolog in a year that the database cannot count.
 /// Outcome: All other jobs get their verdicts.
 #[tokio::test]
 async fn a_stored_time_that_no_database_can_read_stops_no_verdict() {

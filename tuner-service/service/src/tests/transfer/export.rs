@@ -132,8 +132,8 @@ async fn a_cursor_that_is_none_is_refused() {
     );
 }
 
-/// Attack (others): A user or an operator asks for another user's study, runs, job or audit by
-/// their numbers and names, and pins, resets, accepts, orders, warm-starts, undoes or exports.
+/// Attack (others): A user or an operator asks for another user's study, runs, job or audit, or
+/// steers, undoes or exports them.
 ///
 /// Promise: a user reads another user's study
 #[tokio::test]
@@ -196,7 +196,7 @@ async fn runs_in_flight_are_left_out_of_an_export() {
     );
 }
 
-/// Attack (drawn): A user exports a study while a run is in flight that may be a control run.
+/// Attack (drawn): A user exports a study while a possible control run is in flight.
 /// Outcome: It is refused until the run has ended; an admin may.
 #[tokio::test]
 async fn an_export_tells_no_user_which_run_is_a_control_run() {

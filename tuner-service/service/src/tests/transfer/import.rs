@@ -291,8 +291,7 @@ async fn a_job_that_has_a_run_here_is_not_counted_twice() {
     );
 }
 
-/// Attack (values): An admin imports a file that is cut, malformed, of a newer version, or
-/// contradicts itself.
+/// Attack (values): An imported file is cut, malformed, of a newer version, or contradicts itself.
 /// Outcome: It is refused with the place.
 #[tokio::test]
 async fn a_broken_file_is_refused_with_its_place_and_leaves_nothing() {
@@ -449,8 +448,8 @@ async fn an_upload_is_named_by_what_nobody_guesses() {
     }
 }
 
-/// Attack (others): A user, or an operator, imports a study, or adds to another's upload.
-/// Outcome: It is refused before the body is read; what is not ended is forgotten.
+/// Attack (others): A user or an operator imports a study, or adds to another's upload.
+/// Outcome: It is refused before the body is read; an unended upload is forgotten.
 #[tokio::test]
 async fn an_upload_is_its_admins() {
     const OTHER: u32 = ADMIN + 50;
@@ -480,8 +479,8 @@ async fn an_upload_is_its_admins() {
     assert!(there.is_empty().await);
 }
 
-/// Attack (others): A user, or an operator, imports a study, or adds to another's upload.
-/// Outcome: It is refused before the body is read; what is not ended is forgotten.
+/// Attack (others): A user or an operator imports a study, or adds to another's upload.
+/// Outcome: It is refused before the body is read; an unended upload is forgotten.
 #[tokio::test]
 async fn nobody_but_an_admin_imports() {
     let (_here, there, text) = moving().await;

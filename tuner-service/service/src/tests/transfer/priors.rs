@@ -168,9 +168,8 @@ async fn what_a_study_begins_from_is_told_without_names_and_replayed() {
     }
 }
 
-/// Attack (sharing): What other studies promise is the slowest for this study, or they dispute it.
-/// Outcome: One run goes on their word, at most one more is as slow, and then the study's own runs
-/// decide; no names are told.
+/// Attack (sharing): What other studies promise is the slowest here, or disputed.
+/// Outcome: At most two such runs are made, and then the study's own decide; no names are told.
 #[tokio::test]
 async fn who_is_contrary_to_its_siblings_pays_one_run() {
     let service = learnt().await;

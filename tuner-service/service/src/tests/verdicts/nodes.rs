@@ -141,8 +141,8 @@ async fn nodes_that_had_different_values_do_not_count() {
     );
 }
 
-/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
-/// what the run was not given.
+/// Attack (nodes): Root of a node reports a job that ran elsewhere, another user's, or what a run
+/// was not given.
 /// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_node_that_the_job_had_not_is_not_heard() {
@@ -162,8 +162,8 @@ async fn a_node_that_the_job_had_not_is_not_heard() {
     assert_eq!(service.study("ocean").await["default"]["mean"], 2.0);
 }
 
-/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
-/// what the run was not given.
+/// Attack (nodes): Root of a node reports a job that ran elsewhere, another user's, or what a run
+/// was not given.
 /// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_report_of_a_node_that_the_job_had_not_is_none() {
@@ -183,8 +183,8 @@ async fn a_report_of_a_node_that_the_job_had_not_is_none() {
     );
 }
 
-/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
-/// what the run was not given.
+/// Attack (nodes): Root of a node reports a job that ran elsewhere, another user's, or what a run
+/// was not given.
 /// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_report_from_elsewhere_shapes_no_study() {
@@ -363,8 +363,8 @@ async fn many_long_reports_of_a_run_are_merged_one_by_one() {
     assert_eq!(service.database.number(merged).await, 1);
 }
 
-/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
-/// what the run was not given.
+/// Attack (nodes): Root of a node reports a job that ran elsewhere, another user's, or what a run
+/// was not given.
 /// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn a_parametrization_that_was_not_given_does_not_count() {

@@ -89,8 +89,8 @@ async fn sacct_is_asked_of_several_jobs_at_once_and_understood() {
     assert_eq!(json!(became), expected);
 }
 
-/// Attack (nodes): Root of a node reports a run of a job that ran elsewhere, of another user's, or
-/// what the run was not given.
+/// Attack (nodes): Root of a node reports a job that ran elsewhere, another user's, or what a run
+/// was not given.
 /// Outcome: The run counts by its own node, waits for it, or does not count.
 #[tokio::test]
 async fn slurm_says_where_a_job_was_and_whose_it_is() {
@@ -266,8 +266,7 @@ async fn a_restarted_launch_is_a_run_of_its_own_and_no_experiment() {
     assert!(reason.contains("restarted"), "{reason}");
 }
 
-/// Attack (nodes): A user's account has a newline and then a line that looks like another job's in
-/// squeue's output.
+/// Attack (nodes): A user's account has a second line, like another job's in squeue's output.
 /// Outcome: No job is known by it.
 #[tokio::test]
 async fn a_forged_account_speaks_of_no_other_job() {

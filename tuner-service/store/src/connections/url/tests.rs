@@ -100,9 +100,8 @@ fn what_libpq_alone_needs_is_let_pass() {
     read("postgres://h/db?connect_timeout=5&keepalives=1&application_name=mine");
 }
 
-/// Attack (database): The database's URL is empty, of another database, or has a misspelt parameter
-/// or value.
-/// Outcome: It is refused when it is read, with what to write, and no password is shown.
+/// Attack (database): The database's URL is empty, another's, or misspelt.
+/// Outcome: It is refused with what to write, and no password is shown.
 #[test]
 fn what_cannot_start_is_refused_with_what_to_write() {
     for (text, expected) in [

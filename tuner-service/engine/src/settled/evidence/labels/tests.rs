@@ -34,9 +34,8 @@ proptest! {
     /// The theorem: whatever is known, a run changes no evidence on average over the draw of its
     /// label if it would take as long under either label, apart from the effect that is tested.
     ///
-    /// Attack (drawn): Jobs are timed, by a user or by a workflow's period, to make a gain of
-    /// nothing.
-    /// Outcome: On average over the draw of its label, a run changes no evidence.
+    /// Attack (drawn): Jobs are timed, by a user or a workflow's period, to make a gain of nothing.
+    /// Outcome: On average over its draw, a run changes no evidence.
     #[test]
     fn a_run_changes_no_evidence_on_average_over_its_own_draw(
         earlier in prop::collection::vec(run(), 1..60),

@@ -115,9 +115,8 @@ fn a_warm_start_comes_before_what_others_promise() {
     assert_eq!(first.parametrization, inherited[0], "{:?}", first.reason);
 }
 
-/// Attack (sharing): What other studies promise is the slowest for this study, or they dispute it.
-/// Outcome: One run goes on their word, at most one more is as slow, and then the study's own runs
-/// decide; no names are told.
+/// Attack (sharing): What other studies promise is the slowest here, or disputed.
+/// Outcome: At most two such runs are made, and then the study's own decide; no names are told.
 #[test]
 fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
