@@ -10,8 +10,8 @@ use crate::bootstrap::{Estimate, estimate, mean};
 use crate::dataset::Table;
 use crate::method::MethodSpec;
 use crate::metrics::{
-    AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, Weights, near_optimal,
-    scores,
+    AFTER, AVERAGE_RUN, Course, GROUPS, LOSES, LOSS, Metric, NET, NearOptimal, RECOMMENDED, Scores,
+    WORST, Weights, near_optimal, scores,
 };
 use crate::parallel::each;
 use crate::replay::{Counted, Outside, Plan, replay};
@@ -137,6 +137,34 @@ pub struct Overall {
     pub recommended_against_first: Option<Estimate>,
     /// The mean over all runs over that of the first method, likewise.
     pub average_run_against_first: Option<Estimate>,
+    /// What users pay, by the number of runs.
+    pub paid: Vec<Paid>,
+    /// The loss of a study, in runs of the default.
+    pub loss: Option<Percentiles>,
+    /// The slowest parametrization that a study ran, over the default.
+    pub worst: Option<Percentiles>,
+}
+
+/// What the studies of all tables pay for their first runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Paid {
+    /// The number of runs.
+    pub after: usize,
+    /// Their time over that of as many runs of the default: a geometric mean over studies and tables.
+    pub net: Option<Estimate>,
+    /// The share of studies whose runs took more than 1 % longer, percent.
+    pub losing: Option<Estimate>,
+}
+
+/// How a figure is spread over the studies of all tables.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Half of the studies have less.
+    pub p50: f64,
+    /// 95 of 100 studies have less.
+    pub p95: f64,
+    /// 99 of 100 studies have less.
+    pub p99: f64,
 }
 
 struct Outcome {
@@ -355,10 +383,90 @@ fn overall(pairs: &[[&[Outcome]; 2]]) -> Overall {
     };
     let [recommended, recommended_against_first] = figure(RECOMMENDED);
     let [average_run, average_run_against_first] = figure(AVERAGE_RUN);
+    let own: Vec<&[Outcome]> = pairs.iter().map(|[own, _]| *own).collect();
     Overall {
+        paid: paid(&own),
+        loss: percentiles(&own, LOSS),
+        worst: percentiles(&own, WORST),
         recommended,
         average_run,
         recommended_against_first,
         average_run_against_first,
+    }
+}
+
+/// The figures of each table's studies; none for a table in which one has none.
+fn numbers(tables: &[&[Outcome]], name: &str) -> Option<Vec<Vec<f64>>> {
+    let place = metrics().position(|(_, metric)| metric.name == name)?;
+    let of = |studies: &&[Outcome]| studies.iter().map(|study| study.figures[place]).collect();
+    let numbers: Option<Vec<Vec<f64>>> = tables.iter().map(of).collect();
+    numbers.filter(|numbers| !numbers.is_empty())
+}
+
+fn paid(tables: &[&[Outcome]]) -> Vec<Paid> {
+    let averaged = |name: &str, each: fn(f64) -> f64, back: fn(f64) -> f64| {
+        let numbers = numbers(tables, name)?;
+        let sizes: Vec<usize> = numbers.iter().map(Vec::len).collect();
+        let numbers: Vec<Vec<f64>> = numbers
+            .into_iter()
+            .map(|table| table.into_iter().map(each).collect())
+            .collect();
+        estimate(&sizes, |seeds| {
+            let means = numbers.iter().zip(seeds);
+            let means = means.map(|(table, seeds)| mean(table, seeds));
+            back(means.sum::<f64>() / numbers.len() as f64)
+        })
+    };
+    let of = |((after, net), losing)| Paid {
+        after,
+        net: averaged(net, f64::ln, f64::exp),
+        losing: averaged(losing, |share| share, |share| share),
+    };
+    let all = AFTER.into_iter().zip(NET).zip(LOSES).map(of);
+    all.filter(|paid| paid.net.is_some()).collect()
+}
+
+fn percentiles(tables: &[&[Outcome]], name: &str) -> Option<Percentiles> {
+    let mut all = numbers(tables, name)?.concat();
+    all.sort_by(f64::total_cmp);
+    let last = all.len().checked_sub(1)?;
+    let at = |share: f64| all[(share * last as f64).round() as usize];
+    Some(Percentiles {
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(of: &[(&str, f64)]) -> Outcome {
+        let figure = |name: &str| of.iter().find(|(known, _)| *known == name).map(|of| of.1);
+        Outcome {
+            figures: metrics().map(|(_, metric)| figure(metric.name)).collect(),
+            log_over_best: Vec::new(),
+            near: None,
+            study: None,
+        }
+    }
+
+    #[test]
+    fn what_users_pay_is_a_geometric_mean_and_a_share_of_all_studies() {
+        let study =
+            |net, loses, loss| outcome(&[("Net10", net), ("Loses10", loses), ("Loss", loss)]);
+        let one = [study(0.5, 0.0, 1.0), study(2.0, 100.0, 9.0)];
+        let other = [study(0.25, 0.0, 2.0), study(0.25, 0.0, 3.0)];
+        let tables = [&one[..], &other[..]];
+        let [ten] = &paid(&tables)[..] else {
+            panic!("no study has 25 runs")
+        };
+        assert_eq!(ten.after, 10);
+        assert!((ten.net.unwrap().value - 0.5).abs() < 1e-12, "{ten:?}");
+        assert_eq!(ten.losing.unwrap().value, 25.0);
+        let loss = percentiles(&tables, LOSS).unwrap();
+        assert_eq!((loss.p50, loss.p95, loss.p99), (3.0, 9.0, 9.0));
+        assert_eq!(percentiles(&tables, WORST), None);
     }
 }

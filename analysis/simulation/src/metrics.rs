@@ -6,6 +6,7 @@
 
 mod cao2018;
 mod harm;
+mod paid;
 mod robert2019;
 mod robert2020;
 
@@ -13,6 +14,7 @@ use crate::dataset::Table;
 use crate::replay::{Run, Trajectory};
 
 pub use cao2018::{NearOptimal, near_optimal};
+pub use paid::{AFTER, LOSES, NET};
 pub use robert2020::{Scores, Weights, scores, weight};
 
 /// A replayed study and its table.
@@ -47,9 +49,10 @@ pub struct Group {
 }
 
 /// Every metric, by source.
-pub const GROUPS: [&Group; 5] = [
+pub const GROUPS: [&Group; 6] = [
     &harm::QUALITY,
     &harm::HARM,
+    &paid::PAID,
     &robert2020::TABLE_II,
     &robert2019::TABLE_1,
     &cao2018::FIGURE_5,
@@ -59,6 +62,10 @@ pub const GROUPS: [&Group; 5] = [
 pub const RECOMMENDED: &str = "Recommended";
 /// The average run, see [`RECOMMENDED`].
 pub const AVERAGE_RUN: &str = "AverageRun";
+/// What slow parametrizations cost a study.
+pub const LOSS: &str = "Loss";
+/// The slowest parametrization of a study.
+pub const WORST: &str = "Worst";
 
 impl<'a> Course<'a> {
     /// A study on its table.

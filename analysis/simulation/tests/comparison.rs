@@ -180,7 +180,12 @@ fn reports_hold_what_was_measured() {
     }
     let csv = csv::render(&comparison).unwrap();
     let per_method = comparison.tables[0].methods[0].figures.len() + 3;
-    assert_eq!(csv.lines().count(), 1 + 2 * 3 * per_method + 3 * 4);
+    // The time and the share of studies that lose, after 10 and after 25 runs.
+    let after = comparison.overall[0].paid.iter().map(|paid| paid.after);
+    assert_eq!(after.collect::<Vec<_>>(), [10, 25]);
+    let paid = 2 * 2;
+    assert!(text.contains("What users pay"), "{text}");
+    assert_eq!(csv.lines().count(), 1 + 2 * 3 * per_method + 3 * (4 + paid));
     let json = serde_json::to_value(&comparison).unwrap();
     let figure = &json["tables"][0]["methods"][0]["figures"][0];
     assert!(

@@ -1,6 +1,6 @@
 //! What users notice: the quality of the result and of the runs, and the harm.
 
-use super::{AVERAGE_RUN, Course, Group, Metric, RECOMMENDED};
+use super::{AVERAGE_RUN, Course, Group, LOSS, Metric, RECOMMENDED, WORST};
 
 use io_autotune_engine::RegretSettings;
 
@@ -58,13 +58,13 @@ pub(super) const HARM: Group = Group {
             of: slower_by,
         },
         Metric {
-            name: "Worst",
+            name: WORST,
             unit: "x",
             meaning: "the slowest parametrization that was run, over the default",
             of: |course| Some(course.truths().reduce(f64::max)? / course.default()),
         },
         Metric {
-            name: "Loss",
+            name: LOSS,
             unit: "runs",
             meaning: "the sum over the runs of what each takes beyond the default, 0 if it does not, in runs of the default",
             of: |course| Some(losses(course).sum()),

@@ -2,6 +2,7 @@
 
 use crate::bootstrap::Estimate;
 use crate::compare::Comparison;
+use crate::metrics::{LOSES, NET};
 
 /// The comparison as CSV: `table,method,group,metric,unit,studies,value,low,high`. Missing figures
 /// are empty, and so is the table of figures of all tables. Scores have no interval. Errs when the
@@ -52,6 +53,10 @@ pub fn render(comparison: &Comparison) -> Result<String, csv::Error> {
             ("AverageRunAgainstFirst", overall.average_run_against_first),
         ] {
             row(["", label, "overall", name, "x"], seeds, all(estimate))?;
+        }
+        for ((paid, net), losing) in overall.paid.iter().zip(NET).zip(LOSES) {
+            row(["", label, "overall", net, "x"], seeds, all(paid.net))?;
+            row(["", label, "overall", losing, "%"], seeds, all(paid.losing))?;
         }
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
