@@ -48,7 +48,7 @@ def _repository(folder: Path) -> Path:
     repository = folder / "history.git"
     if not repository.exists():
         made = folder / "making.git"
-        git = ["git", "-C", str(made)]
+        git = ["git", f"--git-dir={made}"]
         subprocess.run(["git", "init", "--quiet", "--bare", str(made)], check=True)
         subprocess.run([*git, "fast-import", "--quiet"], input=_history(), check=True)
         made.rename(repository)
@@ -61,7 +61,7 @@ def _git_pack(folder: Path, chosen: Chosen) -> float:
         "core.bigFileThreshold": f"{chosen['big_file_kib']}k",
         "pack.deltaCacheLimit": chosen["delta_cache_limit"],
     }
-    git = ["git", "-C", str(repository)]
+    git = ["git", f"--git-dir={repository}"]
     told = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     options = [f"--{name}={chosen[name]}" for name in ("window", "depth", "compression", "threads")]
     command = [*git, *told, "pack-objects", "--quiet", "--all", "--no-reuse-object", "--stdout"]
