@@ -13,7 +13,7 @@ def main() -> int:
     """Writes so many tables of each family into a folder."""
     parser = argparse.ArgumentParser(prog="generated_tables", description=__doc__)
     parser.add_argument("output", type=Path, metavar="FOLDER")
-    parser.add_argument("--each", type=int, default=4, help="tables of each family (4)")
+    parser.add_argument("--each", type=int, default=5, help="tables of each family (5)")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:

@@ -90,7 +90,7 @@ def _write(program: Program, blocks: list[Times], path: Path) -> None:
         "parameters": [
             {
                 "name": name,
-                "kind": "categorical" if name in program.categories else "ordinal",
+                "kind": program.kind(name),
                 "values": values,
             }
             for name, values in program.levels.items()

@@ -12,7 +12,7 @@ from papers import alabed2021, cao2018, file_systems, robert2019, robert2020
 
 BURST_BUFFER = "burst-buffer"
 TABLES = [BURST_BUFFER, "romio", "sqlite", "lzma", "writes"]
-"""Those of the tree that nothing is held out of."""
+"""Measured tables of the tree that were development data when the pages were first written."""
 PAGES = ("robert2020", "robert2019", "cao2018", "alabed2021")
 
 

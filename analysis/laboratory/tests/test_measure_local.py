@@ -29,6 +29,8 @@ def test_the_default_is_of_the_space(program: Program) -> None:
     assert list(program.default) == list(program.levels)
     assert all(value in program.levels[name] for name, value in program.default.items())
     assert program.categories <= set(program.levels)
+    assert program.integers <= set(program.levels) - program.categories
+    assert all(type(level) is int for name in program.integers for level in program.levels[name])
 
 
 def test_an_interrupted_measurement_goes_on(
@@ -51,6 +53,7 @@ def test_an_interrupted_measurement_goes_on(
         frozenset({"on"}),
         {"size": 2, "on": "yes"},
         run,
+        integers=frozenset({"size"}),
     )
     monkeypatch.setattr(command, "PROGRAMS", [program])
     words = ["measure_local", str(tmp_path), "--kept", str(tmp_path / "kept"), "--blocks", "3"]
@@ -63,7 +66,10 @@ def test_an_interrupted_measurement_goes_on(
     table = Table(tmp_path / "held-out" / "tried.json")
     assert [len(of) for of in table.samples] == [3] * 4
     assert table.truths[table.default] == 2.0
-    assert json.loads(table.path.read_text("utf-8"))["domain"] == "a trial"
+    written = json.loads(table.path.read_text("utf-8"))
+    assert written["domain"] == "a trial"
+    kinds = {one["name"]: one["kind"] for one in written["parameters"]}
+    assert kinds == {"size": "int", "on": "categorical"}
 
 
 def test_a_missing_command_is_named(

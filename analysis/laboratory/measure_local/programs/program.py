@@ -34,3 +34,11 @@ class Program:
     """The names of what each run measures besides."""
     folder: str = "held-out"
     """The folder of its table."""
+    integers: frozenset[str] = frozenset()
+    """Parameters whose levels are numbers of something, and not just an order."""
+
+    def kind(self, name: str) -> str:
+        """The parameter's kind, in the words of tables (docs/simulate.md)."""
+        if name in self.categories:
+            return "categorical"
+        return "int" if name in self.integers else "ordinal"
