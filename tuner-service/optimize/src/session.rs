@@ -3,6 +3,7 @@
 //! is handed out as [`Record`]s, from which it can be made anew.
 
 mod comparison;
+mod enough;
 mod goal;
 mod line;
 mod record;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 pub use self::comparison::{Failures, Gained, Unit, Verdict};
+pub use self::enough::{ENOUGH, Hint, LEAST, Needs, usual_comparison};
 pub use self::goal::Goal;
 pub use self::record::{Asked, Outcome, Record, Told};
 use crate::SpaceFile;
@@ -45,6 +47,8 @@ pub struct Plan {
 pub struct Session {
     file: SpaceFile,
     plan: Plan,
+    /// How many runs were asked to compare.
+    asked_to_compare: u32,
     settings: Settings,
     history: History,
     /// As what the numbers are in the history.
@@ -218,6 +222,7 @@ impl Session {
             scale: Scale::of(plan.goal, &[], None),
             is_stale: false,
             plan: Plan { compare, ..plan },
+            asked_to_compare: plan.compare,
             file,
             history: History::default(),
             runs: Vec::new(),
@@ -235,6 +240,21 @@ impl Session {
     /// Its plan.
     pub fn plan(&self) -> Plan {
         self.plan
+    }
+
+    /// What the rest of the plan cannot do, or does otherwise than it was asked to; nothing where no run
+    /// is left.
+    pub fn hints(&self) -> Vec<Hint> {
+        let runs = self.plan.runs;
+        if self.ended.len() >= runs as usize {
+            return Vec::new();
+        }
+        let searched = self.has_compared().then(|| {
+            let search = self.runs.iter().filter(|run| run.is_of_the_search());
+            u32::try_from(search.count()).unwrap_or(u32::MAX)
+        });
+        let compared = searched.map_or(self.plan.compare, |search| runs.saturating_sub(search));
+        enough::hints(runs, self.asked_to_compare, compared, searched)
     }
 
     /// What has happened since this was asked last, in its order.
@@ -306,6 +326,9 @@ impl Session {
                 .map(|id| json!({"id": id})),
             Ok(Line::Recommend) => Ok(self.recommendation()),
             Ok(Line::Runs) => Ok(self.listed()),
+            Ok(Line::Plan) => Ok(json!({
+                "runs": self.plan.runs, "compare": self.plan.compare, "hints": self.hints(),
+            })),
             Ok(Line::Importance) => Ok(self.importance()),
             Err(problem) => Err(SessionError::Line { problem }),
         };
@@ -346,17 +369,17 @@ impl Session {
                 ));
             }
             self.settings = comparing(&self.settings, &self.history.tally);
-        }
-        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending()).collect();
-        let mut suggestion = self.epoch().suggest(&self.history, &pending);
-        if compares && suggestion.role == Role::Settled {
-            self.choose(&mut suggestion);
-            if suggestion.parametrization == self.file.space.default() {
+            if self.best() == default {
                 return Ok(Next::Done(
                     "the default is the best that was found: there is nothing to compare it with",
                 ));
             }
         }
+        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending()).collect();
+        let suggestion = match compares {
+            true => self.drawn(&pending),
+            false => self.epoch().suggest(&self.history, &pending),
+        };
         let id = self.runs.len() as u64 + 1;
         let next = Next::Run {
             id,
@@ -390,6 +413,19 @@ impl Session {
         let mut runs = self.runs.iter();
         let is_of_it = |run: &&Run| !run.is_of_the_search() && run.asked.role == Role::Settled;
         runs.find(is_of_it).map(|run| &run.asked.parametrization)
+    }
+
+    /// A run of the comparison. To the engine the study has settled, so that it draws from the first of
+    /// them on: it would else make up first for the control runs that a search has on a site, and run
+    /// the best a second time, and neither is compared.
+    fn drawn(&self, pending: &[Pending]) -> Suggestion {
+        let mut history = self.history.clone();
+        history.tally.settled = history.tally.settled.max(1);
+        let mut suggestion = self.epoch().suggest(&history, pending);
+        if suggestion.role == Role::Settled {
+            self.choose(&mut suggestion);
+        }
+        suggestion
     }
 
     /// Makes a run of the comparison one of [`best`](Session::best).
