@@ -242,11 +242,16 @@ impl Session {
         self.plan
     }
 
+    /// Whether all planned runs have ended.
+    pub fn is_complete(&self) -> bool {
+        self.ended.len() >= self.plan.runs as usize
+    }
+
     /// What the rest of the plan cannot do, or does otherwise than it was asked to; nothing where no run
     /// is left.
     pub fn hints(&self) -> Vec<Hint> {
         let runs = self.plan.runs;
-        if self.ended.len() >= runs as usize {
+        if self.is_complete() {
             return Vec::new();
         }
         let searched = self.has_compared().then(|| {
@@ -327,7 +332,9 @@ impl Session {
             Ok(Line::Recommend) => Ok(self.recommendation()),
             Ok(Line::Runs) => Ok(self.listed()),
             Ok(Line::Plan) => Ok(json!({
-                "runs": self.plan.runs, "compare": self.plan.compare, "hints": self.hints(),
+                "runs": self.plan.runs,
+                "compare": self.plan.compare,
+                "hints": self.hints().iter().map(told).collect::<Vec<_>>(),
             })),
             Ok(Line::Importance) => Ok(self.importance()),
             Err(problem) => Err(SessionError::Line { problem }),
@@ -702,6 +709,13 @@ impl Session {
             _ => format!(" (open: {})", open.join(", ")),
         }
     }
+}
+
+/// A hint with its words.
+fn told(hint: &Hint) -> Json {
+    let mut told = json!(hint);
+    told["says"] = json!(hint.to_string());
+    told
 }
 
 /// Adds a run that has ended to a history. Errs, without a change, on a number that does not enter.

@@ -1,5 +1,7 @@
 //! How many runs a comparison takes to show a gain. Nothing else decides that.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// With fewer compared runs no gain is shown, however large it is. A gain is claimed once both ends of
@@ -25,6 +27,8 @@ pub fn usual_comparison(runs: u32) -> u32 {
 pub enum Hint {
     /// So few runs compare that no gain is shown, or only by some draws.
     TooFew {
+        /// All runs.
+        runs: u32,
         /// How many compare.
         compared: u32,
         /// Whether some draws show a large gain.
@@ -34,6 +38,8 @@ pub enum Hint {
     },
     /// The search has at least one run: fewer compare than was asked.
     Fewer {
+        /// All runs.
+        runs: u32,
         /// How many were asked for.
         asked: u32,
         /// How many compare.
@@ -41,11 +47,52 @@ pub enum Hint {
     },
     /// The comparison leaves the search hardly a run.
     SmallSearch {
+        /// All runs.
+        runs: u32,
         /// The runs of the search, with that of the default.
         search: u32,
         /// How many compare.
         compared: u32,
     },
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Hint::TooFew {
+                runs,
+                compared,
+                may_show,
+                needs,
+            } => {
+                let lack = if may_show { "may not" } else { "cannot" };
+                write!(
+                    f,
+                    "{runs} runs, of which {compared} compare, can find a better setting but {lack} show that it is; "
+                )?;
+                match needs.runs > runs {
+                    true => write!(f, "about {} runs can", needs.runs),
+                    false => write!(f, "about {} that compare can", needs.compare),
+                }
+            }
+            Hint::Fewer {
+                runs,
+                asked,
+                compared,
+            } => write!(
+                f,
+                "{asked} of {runs} runs cannot compare, as the search has one at least: {compared} compare"
+            ),
+            Hint::SmallSearch {
+                runs,
+                search,
+                compared,
+            } => write!(
+                f,
+                "{compared} of {runs} runs compare, which leaves {search} for the search, the default's among them: it will hardly find anything"
+            ),
+        }
+    }
 }
 
 /// What a comparison needs to show a large gain.
@@ -62,15 +109,24 @@ pub struct Needs {
 pub(super) fn hints(runs: u32, asked: u32, compared: u32, searched: Option<u32>) -> Vec<Hint> {
     let mut hints = Vec::new();
     if asked > compared && searched.is_none() {
-        hints.push(Hint::Fewer { asked, compared });
+        hints.push(Hint::Fewer {
+            runs,
+            asked,
+            compared,
+        });
     }
     let search = runs.saturating_sub(compared);
     if compared > search && search < SMALL_SEARCH && searched.is_none() {
-        hints.push(Hint::SmallSearch { search, compared });
+        hints.push(Hint::SmallSearch {
+            runs,
+            search,
+            compared,
+        });
     }
     if (1..ENOUGH).contains(&compared) {
         let needed = searched.map_or(2 * ENOUGH, |search| search + ENOUGH);
         hints.push(Hint::TooFew {
+            runs,
             compared,
             may_show: compared >= LEAST,
             needs: Needs {
@@ -114,14 +170,20 @@ mod tests {
             [(12, 6, false, 28), (24, 12, true, 28), (60, 8, false, 60)]
         {
             let too_few = Hint::TooFew {
+                runs,
                 compared,
                 may_show,
                 needs: needs(needed),
             };
             assert_eq!(hints(runs, compared, compared, None), [too_few]);
         }
-        let small = |search, compared| Hint::SmallSearch { search, compared };
+        let small = |search, compared| Hint::SmallSearch {
+            runs: 40,
+            search,
+            compared,
+        };
         let fewer = Hint::Fewer {
+            runs: 40,
             asked: 50,
             compared: 39,
         };
@@ -130,12 +192,31 @@ mod tests {
         assert_eq!(hints(200, 120, 120, None), []);
         // A search of 6 runs is over: what is added compares.
         let too_few = Hint::TooFew {
+            runs: 14,
             compared: 8,
             may_show: false,
             needs: needs(20),
         };
         assert_eq!(hints(14, 7, 8, Some(6)), [too_few]);
         assert_eq!(hints(20, 10, 14, Some(6)), []);
+    }
+
+    #[test]
+    fn each_hint_says_what_it_is_about() {
+        for (runs, compared, said) in [
+            (
+                12,
+                6,
+                "12 runs, of which 6 compare, can find a better setting but cannot show that it is; about 28 runs can",
+            ),
+            (60, 12, "may not show that it is; about 14 that compare can"),
+            (40, 39, "39 of 40 runs compare, which leaves 1 for"),
+        ] {
+            let hint = hints(runs, compared, compared, None)[0].to_string();
+            assert!(hint.contains(said), "{hint}");
+        }
+        let fewer = hints(40, 50, 39, None)[0].to_string();
+        assert!(fewer.starts_with("50 of 40 runs cannot compare"), "{fewer}");
     }
 
     #[test]
