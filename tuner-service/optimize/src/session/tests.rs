@@ -78,7 +78,7 @@ fn fuzz_lines() {
 /// The page's space in TOML is its space in JSON, and its lines have its answers.
 #[test]
 fn the_page_is_right() {
-    let page = include_str!("../../../../docs/optimize.md");
+    let page = include_str!("../../../../docs/optimize-reference.md");
     let (_, reference) = page.split_once("\n## The space\n").unwrap();
     let (_, toml) = reference.split_once("```toml\n").unwrap();
     let toml = toml.split_once("```").unwrap().0;
