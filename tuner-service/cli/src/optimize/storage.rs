@@ -308,7 +308,8 @@ fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
         }
         if let Some(begun) = any.begun.filter(|begun| begun.format != FORMAT) {
             return Err(format!(
-                "study {study:?} was written by another version of io-autotune (format {}, and this one reads {FORMAT}): give this study another --name",
+                "line {}: study {study:?} was written by another version of io-autotune (format {}, and this one reads {FORMAT}): give this study another --name",
+                number + 1,
                 begun.format
             ));
         }
