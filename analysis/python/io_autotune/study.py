@@ -103,7 +103,9 @@ class Study(AbstractContextManager["Study"]):
         if direction not in ("minimize", "maximize", "seconds"):
             raise ValueError(f"direction {direction!r}: it is minimize, maximize or seconds")
         if "://" in str(storage):
-            why = f"storage={str(storage)!r}: it is the path of a file of its own, such as 'runs'"
+            why = (
+                f"storage={str(storage)!r}: give the path of a file, such as 'runs', and no address"
+            )
             raise errors.StorageError(why)
         self.space = Space(space, constraints)
         self.name, self.direction, self._seed = name, direction, seed
@@ -120,7 +122,7 @@ class Study(AbstractContextManager["Study"]):
         words = [f"{option}={value}" for option, value in options.items()]
         process = Process(self.space.toml(), words)
         for hint in process.hints:
-            warnings.warn(hint["says"], stacklevel=4)
+            warnings.warn(hint["says"], stacklevel=3)
         return process
 
     def plan(self, runs: int, compare: int | None = None) -> None:

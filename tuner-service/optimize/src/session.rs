@@ -527,12 +527,7 @@ impl Session {
         if !std::mem::take(&mut self.is_stale) {
             return;
         }
-        // The comparison is by one scale: what its runs show may not move it.
-        let search = || self.runs.iter().filter(|run| run.is_of_the_search());
-        let values: Vec<f64> = search().filter_map(Run::value).collect();
-        let default = self.file.space.default();
-        let of_default = search().filter(|run| run.asked.parametrization == default);
-        let of_default = Known::of(of_default.filter_map(Run::value)).mean;
+        let (values, of_default) = self.searched();
         self.scale = Scale::of(self.plan.goal, &values, of_default);
         self.history = History::default();
         for place in &self.ended {
@@ -540,6 +535,16 @@ impl Session {
             let entered = enter(&mut self.history, &self.runs[*place], self.scale);
             debug_assert!(entered.is_ok(), "{entered:?}");
         }
+    }
+
+    /// The values of the search, and the mean of the default's among them. The comparison is by one
+    /// scale: what its runs show may not move it.
+    fn searched(&self) -> (Vec<f64>, Option<f64>) {
+        let search = || self.runs.iter().filter(|run| run.is_of_the_search());
+        let default = self.file.space.default();
+        let of_default = search().filter(|run| run.asked.parametrization == default);
+        let of_default = Known::of(of_default.filter_map(Run::value)).mean;
+        (search().filter_map(Run::value).collect(), of_default)
     }
 
     fn add(
@@ -632,8 +637,11 @@ impl Session {
     /// What the comparison shows; none of a plan without one, unless some of its runs are there.
     pub fn gained(&self) -> Option<Gained> {
         let default = self.file.space.default().key();
-        (self.plan.compare > 0 || self.has_compared())
-            .then(|| comparison::gained(&self.runs, &default, self.plan.goal, self.scale))
+        (self.plan.compare > 0 || self.has_compared()).then(|| {
+            let (values, of_default) = self.searched();
+            let scale = self.scale.to_compare(&values, of_default);
+            comparison::gained(&self.runs, &default, scale)
+        })
     }
 
     /// The runs that have ended, in the order of their ends, each with its id.

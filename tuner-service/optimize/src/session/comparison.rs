@@ -6,7 +6,7 @@ use io_autotune_model::{Gain, GainVerdict};
 use serde::Serialize;
 
 use super::enough;
-use super::goal::{Better, Goal, Scale};
+use super::goal::{Better, Scale};
 use super::record::Outcome;
 use super::{Known, Run};
 
@@ -72,7 +72,7 @@ pub enum Unit {
 }
 
 /// What the ended runs from the first one on show, up to one that is open. `default` is its key.
-pub(super) fn gained(runs: &[Run], default: &str, goal: Goal, scale: Scale) -> Gained {
+pub(super) fn gained(runs: &[Run], default: &str, scale: Scale) -> Gained {
     let keys: Vec<String> = runs
         .iter()
         .map(|run| run.asked.parametrization.key())
@@ -91,7 +91,7 @@ pub(super) fn gained(runs: &[Run], default: &str, goal: Goal, scale: Scale) -> G
             key,
             elapsed: scale.enter(value),
             // Sums of other numbers than seconds mean nothing.
-            beside: (goal != Goal::Seconds).then(|| scale.enter(value)),
+            beside: (scale != Scale::AsTold).then(|| scale.enter(value)),
             cut_short,
         };
         evidence.record(&JudgedRun {
