@@ -103,9 +103,7 @@ class Study(AbstractContextManager["Study"]):
         if direction not in ("minimize", "maximize", "seconds"):
             raise ValueError(f"direction {direction!r}: it is minimize, maximize or seconds")
         if "://" in str(storage):
-            why = (
-                f"storage={str(storage)!r}: give the path of a file, such as 'runs', and no address"
-            )
+            why = f"storage={str(storage)!r} is an address: give a file's path, such as 'runs'"
             raise errors.StorageError(why)
         self.space = Space(space, constraints)
         self.name, self.direction, self._seed = name, direction, seed

@@ -375,7 +375,7 @@ def test_a_storage_that_cannot_be_used_is_an_exception_that_says_why(tmp_path: P
         it.Study({**SPACE, "x": it.Int(-10, 11, default=9)}, storage=storage)
     with pytest.raises(it.StorageError, match="another direction: minimize"):
         it.Study(SPACE, storage=storage, direction="maximize")
-    with pytest.raises(it.StorageError, match="give the path of a file"):
+    with pytest.raises(it.StorageError, match="give a file's path"):
         it.Study(SPACE, storage="sqlite:///runs.db")
     it.Study({"x": it.Int(1, 2)}, storage=storage, name="another").close()
     storage.write_text("notes\n")
