@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 from collections.abc import Callable
@@ -337,6 +338,41 @@ def test_a_study_goes_on_until_it_has_its_runs_and_then_runs_nothing(
     assert "another goal" in other.stderr
 
 
+def test_too_few_runs_for_a_claim_are_said_before_the_first_and_at_the_end(
+    optimize: Run,
+) -> None:
+    options = ("--runs=12", *RATE[:3], "--warm-up=0")
+    done = optimize(*options)
+    assert done.returncode == 0, done.stderr
+    said = "can find a better setting but cannot show that it is; about 28 runs can"
+    before, _ = done.stderr.split(": 1 of 12: ")
+    assert f"12 runs, of which 6 compare, {said}" in before
+    *_, gain, use = done.stdout.splitlines()
+    assert use == "use      ./work 6"
+    assert ": too few control runs to bound the gain; about 8 more runs would show" in gain
+    assert gain.endswith("--runs 20")
+    more = told(optimize("--runs=28", *RATE[:3], "--warm-up=0", "--json"))
+    assert more["gain"]["verdict"] == "better"
+    assert more["gain"]["runs_needed"] is None
+    assert more["use"] == ["./work", str(more["chosen"]["parametrization"]["level"])]
+
+
+def test_a_comparison_that_cannot_be_as_asked_says_so(optimize: Run) -> None:
+    done = optimize("--compare=50", *RATE[:3], "--runs=40", "--warm-up=0")
+    assert done.returncode == 0, done.stderr
+    assert "50 of 40 runs cannot compare" in done.stderr
+    assert "39 of 40 runs compare, which leaves 1 for the search" in done.stderr
+
+
+def test_fewer_runs_than_there_are_is_said(optimize: Run, work: Path) -> None:
+    optimize("--runs=8", *RATE[:3], "--warm-up=0", "--compare=0")
+    before = len(ran(work))
+    done = optimize("--runs=5", *RATE[:3], "--compare=0")
+    assert "8 runs, more than --runs 5, have ended: nothing is left to run" in done.stderr
+    assert done.stdout.startswith("study work in io-autotune.studies: 8 runs, more than --runs 5")
+    assert len(ran(work)) == before
+
+
 def begun(work: Path, *options: str, command: tuple[str, ...]) -> subprocess.Popen[str]:
     """Start it in a session of its own."""
     words = [str(PROGRAM), "optimize", "--space=space.toml", *options, "--", *command]
@@ -344,12 +380,13 @@ def begun(work: Path, *options: str, command: tuple[str, ...]) -> subprocess.Pop
     return subprocess.Popen(words, cwd=work, stdout=pipe, stderr=pipe, text=True)
 
 
-# The third run says that it runs, and stays.
+# The third run says that it runs, and stays, as does what it has started.
 STAYS = """
 n=$(cat n 2>/dev/null || echo 0)
 echo $((n + 1)) > n
 if [ "$n" = 2 ]; then
-  echo $$ > pid
+  sleep 600 &
+  echo $$ $! > pids
   echo > started
   while :; do sleep 1; done
 fi
@@ -365,16 +402,16 @@ def test_whatever_ends_it_the_file_is_whole_and_the_same_command_goes_on(
     process = begun(work, "--runs=6", "--compare=0", "--warm-up=0", command=command)
     with (work / "started").open() as started:
         started.read()
+    children = [os.pidfd_open(int(pid)) for pid in (work / "pids").read_text().split()]
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    child = int((work / "pid").read_text())
-    if number == signal.SIGKILL:
-        os.killpg(child, signal.SIGKILL)
-    else:
+    # Whatever ends it, what it runs ends too, with all that it has started.
+    for child in children:
+        assert select.select([child], [], [], 60)[0] == [child]
+        os.close(child)
+    if number != signal.SIGKILL:
         assert process.returncode == 1
         assert "interrupted: 2 of 6 runs are kept in io-autotune.studies" in said
-        with pytest.raises(ProcessLookupError):
-            os.kill(child, 0)
     assert len(kept(work, "told")) == 2
     done = optimize("--runs=6", "--compare=0", "--warm-up=0", "--json", command=command)
     assert told(done)["runs"] == 6

@@ -155,17 +155,13 @@ def _parameter(distribution: BaseDistribution, levels: int) -> Parameter:
             return Ordered(sorted({low + round((one - low) / step) * step for one in some}))
         case IntDistribution():
             return Int(distribution.low, distribution.high, distribution.step)
-        case FloatDistribution(step=float(step)) if (
-            steps := _steps(distribution, step)
+        case FloatDistribution(low=low, high=high, step=float(step)) if (
+            steps := round((high - low) / step) + 1
         ) <= MOST_STEPS:
-            return Ordered([distribution.low + place * step for place in range(steps)])
+            return Ordered([low + place * step for place in range(steps)])
         case FloatDistribution():
             return Float(distribution.low, distribution.high, log=distribution.log, levels=levels)
     raise optuna.exceptions.OptunaError(f"{distribution} is a distribution that nobody knows here")
-
-
-def _steps(distribution: FloatDistribution, step: float) -> int:
-    return round((distribution.high - distribution.low) / step) + 1
 
 
 def _level(distribution: BaseDistribution, parameter: Parameter, value: Any) -> object:  # noqa: ANN401

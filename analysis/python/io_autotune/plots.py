@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from io_autotune.errors import Error
@@ -33,9 +34,8 @@ def history(study: Study, ax: Axes | None = None) -> Axes:
     if failed:
         low = ax.get_xaxis_transform()
         ax.plot(failed, [0.02] * len(failed), "x", label="failed", transform=low)
-    best = study.best
-    if best.value is not None:
-        ax.axhline(best.value, linestyle="--", label="mean of the best")
+    if (best := study.best_value) is not None:
+        ax.axhline(best, linestyle="--", label="mean of the best")
     ax.set(xlabel="run", ylabel=study.direction)
     ax.legend()
     return ax
@@ -45,13 +45,8 @@ def convergence(study: Study, ax: Axes | None = None) -> Axes:
     """Draw the best value seen so far. A lucky run of a noisy function makes it look better."""
     ax = _axes(ax, f"{study.name}: best seen")
     better = max if study.direction == "maximize" else min
-    ids: list[int] = []
-    seen: list[float] = []
-    for run in study.runs:
-        if run.state == "complete" and run.value is not None:
-            ids.append(run.id)
-            seen.append(better(seen[-1], run.value) if seen else run.value)
-    ax.step(ids, seen, where="post")
+    values = {run.id: run.value or 0.0 for run in study.runs if run.state == "complete"}
+    ax.step(list(values), list(itertools.accumulate(values.values(), better)), where="post")
     ax.set(xlabel="run", ylabel=study.direction)
     return ax
 

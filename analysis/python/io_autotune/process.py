@@ -22,6 +22,14 @@ from io_autotune import errors
 VARIABLE = "IO_AUTOTUNE_PROGRAM"
 
 
+# The program speaks of options and of a file with the space, which nobody has seen here.
+_WORDS = [
+    (r"another space: .*?\.toml: ", "another space: "),
+    (r"--(name|storage|runs|compare|seed)\b", r"\1="),
+    ("another goal", "another direction"),
+]
+
+
 def own_version() -> str:
     """Return this package's version."""
     try:
@@ -67,7 +75,8 @@ class Process:
         with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
             file.write(space)
             file.flush()
-            self._places = file.name, _storage(options)
+            storages = (one.partition("=")[2] for one in options if one.startswith("--storage="))
+            self._places = file.name, next(storages, "")
             command = program(os.environ.get(VARIABLE, "io-autotune"))
             self._process = subprocess.Popen(
                 [command, "optimize", "--space", file.name, *options],
@@ -81,7 +90,7 @@ class Process:
             self._end = weakref.finalize(self, _end, self._process)
             self._is_broken = False
             # It has read the space once it answers.
-            self._exchange('{"runs":true}')
+            self.hints = self._exchange('{"plan":true}')["hints"]
 
     def ask(self, line: dict[str, object]) -> dict[str, Any]:
         """Return the answer to one line. After an interrupt it starts again from its storage."""
@@ -120,6 +129,8 @@ class Process:
         self._errors.seek(0)
         said = self._errors.read().strip().removeprefix("io-autotune: ")
         space, storage = self._places
+        for pattern, word in _WORDS:
+            said = re.sub(pattern, word, said)
         if said.startswith(space):
             # Nobody has seen the file.
             return errors.SpaceError(re.sub(rf"{re.escape(space)}(:\d+)*: ", "", said))
@@ -144,12 +155,6 @@ class Process:
         """End it; what was told is kept."""
         self.closed = True
         self._end()
-
-
-def _storage(options: Sequence[str]) -> str:
-    """Return the path of the storage; nothing where there is none."""
-    values = (one.partition("=")[2] for one in options if one.startswith("--storage="))
-    return next(values, "")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -79,6 +79,11 @@ def _few(values: Sequence[object], shown: int = 12) -> str:
     return some + (f", ... ({len(values)} in all)" if len(values) > shown else "")
 
 
+def several(values: object) -> Iterable[object]:
+    """Return values of which one may stand alone."""
+    return values if isinstance(values, (list, tuple, set)) else [values]
+
+
 def _parameter(
     cls: type[Parameter], kind: str, values: Sequence[Any], default: object, when: When | None
 ) -> Parameter:
@@ -188,8 +193,7 @@ class Space:
             raise SpaceError(
                 f"there is no parameter {name!r}: there are {', '.join(self.parameters)}"
             )
-        some = values if isinstance(values, (list, tuple, set)) else [values]
-        return [self.parameters[name].encode(value) for value in some]
+        return [self.parameters[name].encode(value) for value in several(values)]
 
     def toml(self) -> str:
         """Return the space as the file that `io-autotune optimize --space` reads."""

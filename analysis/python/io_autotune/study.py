@@ -13,13 +13,14 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent import futures
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from io_autotune import errors
 from io_autotune.process import Process
-from io_autotune.space import Float, Int, Parameter, Params, Space
+from io_autotune.space import Float, Int, Parameter, Params, Space, several
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +71,8 @@ class Gain:
     reason: str
 
 
-class Study:
-    """A study of a space, by the installed `io-autotune`.
+class Study(AbstractContextManager["Study"]):
+    """A study of a space, closed at the end of a `with`, by the installed `io-autotune`.
 
     Args:
         space: Parameters by name.
@@ -101,6 +102,9 @@ class Study:
         """Begin a study, or go on with the one of this name in the storage."""
         if direction not in ("minimize", "maximize", "seconds"):
             raise ValueError(f"direction {direction!r}: it is minimize, maximize or seconds")
+        if "://" in str(storage):
+            why = f"storage={str(storage)!r} is an address: give a file's path, such as 'runs'"
+            raise errors.StorageError(why)
         self.space = Space(space, constraints)
         self.name, self.direction, self._seed = name, direction, seed
         # Without a storage, one that ends with the study.
@@ -114,7 +118,10 @@ class Study:
         options = {"--runs": runs, "--compare": compare, "--seed": self._seed, "--name": self.name}
         options |= {"--goal": self.direction, "--storage": self.storage.absolute()}
         words = [f"{option}={value}" for option, value in options.items()]
-        return Process(self.space.toml(), words)
+        process = Process(self.space.toml(), words)
+        for hint in process.hints:
+            warnings.warn(hint["says"], stacklevel=3)
+        return process
 
     def plan(self, runs: int, compare: int | None = None) -> None:
         """Change how many runs there are in all, and how many of them compare."""
@@ -167,10 +174,7 @@ class Study:
         self._checked({"tell": told})
 
     def add(self, params: Mapping[str, Any], value: float | None = None) -> int:
-        """Add a run that was not asked for, such as one of another day; return its id.
-
-        Without a value it is open.
-        """
+        """Add a run that was not asked for, open without a value; return its id."""
         line: dict[str, object] = {"parametrization": self.space.encode(params)}
         if value is not None:
             line["value"] = float(value)
@@ -286,13 +290,10 @@ class Study:
             for one in listed
         ]
 
-    def _recommended(self) -> dict[str, Any]:
-        return self._process.ask({"recommend": True})
-
     @property
     def best(self) -> Best:
         """What is expected to be the best, by all runs; the default before a run completes."""
-        found = self._recommended()
+        found = self._process.ask({"recommend": True})
         interval = found["interval"]
         ends = None if interval is None else (float(interval[0]), float(interval[1]))
         return Best(self.space.decode(found["parametrization"]), found["mean"], found["n"], ends)
@@ -313,14 +314,14 @@ class Study:
         absent: Params = {}
         for name, one in self.space.parameters.items():
             when = (one.when or {}).items()
-            if all(absent.get(other) in _some(values) for other, values in when):
+            if all(absent.get(other) in several(values) for other, values in when):
                 absent[name] = one.default
         return absent
 
     @property
     def gain(self) -> Gain | None:
         """How much better the best is than the default; none of a study that does not compare."""
-        found = self._recommended().get("gain")
+        found = self._process.ask({"recommend": True}).get("gain")
         return found and Gain(**{field: found[field] for field in Gain.__dataclass_fields__})
 
     def importance(self) -> dict[str, float]:
@@ -333,8 +334,10 @@ class Study:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each run: id, role, state, value and the params. Needs pandas."""
-        import pandas as pd  # noqa: PLC0415 - optional
-
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise errors.Error("this needs pandas: pip install 'io-autotune[pandas]'") from error
         rows = [vars(run) | run.params for run in self.runs]
         return pd.DataFrame(rows, columns=["id", "role", "state", "value", *self.space.parameters])
 
@@ -342,17 +345,9 @@ class Study:
         """End the process; what was told is kept in the storage."""
         self._process.close()
 
-    def __enter__(self) -> Self:
-        """Return the study, which is closed at the end."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
-
-
-def _some(values: object) -> Iterable[object]:
-    return values if isinstance(values, (list, tuple, set)) else [values]
 
 
 def _here(function: Function, params: Params) -> futures.Future[float]:

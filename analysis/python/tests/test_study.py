@@ -296,7 +296,9 @@ def test_what_is_wrong_is_an_exception_that_says_what_to_do(study: it.Study) -> 
 
 
 def test_the_comparison_waits_for_open_runs() -> None:
-    with it.Study(SPACE, runs=6, compare=4) as study:
+    with pytest.warns(UserWarning, match="cannot show"):
+        study = it.Study(SPACE, runs=6, compare=4)
+    with study:
         runs = [study.ask() for _ in range(2)]
         with pytest.raises(it.MustWait, match="tell of the open runs"):
             study.ask()
@@ -363,13 +365,21 @@ def test_a_storage_that_cannot_be_used_is_an_exception_that_says_why(tmp_path: P
         pytest.raises(it.StorageError, match=r"has it open.*study.close\(\)"),
     ):
         it.Study(SPACE, storage=storage)
-    with pytest.raises(it.StorageError, match="another space"):
+    # In the words of this package, and without the file that nobody has seen.
+    with pytest.raises(it.StorageError, match="another space: its parameters were x, rate") as said:
         it.Study({"x": it.Int(1, 2)}, storage=storage)
-    with pytest.raises(it.StorageError, match="another goal"):
+    assert "give this one another name=" in str(said.value)
+    assert ".toml" not in str(said.value)
+    assert "--" not in str(said.value)
+    with pytest.raises(it.StorageError, match="another space: x has other values"):
+        it.Study({**SPACE, "x": it.Int(-10, 11, default=9)}, storage=storage)
+    with pytest.raises(it.StorageError, match="another direction: minimize"):
         it.Study(SPACE, storage=storage, direction="maximize")
+    with pytest.raises(it.StorageError, match="give a file's path"):
+        it.Study(SPACE, storage="sqlite:///runs.db")
     it.Study({"x": it.Int(1, 2)}, storage=storage, name="another").close()
     storage.write_text("notes\n")
-    with pytest.raises(it.StorageError, match="line 1 is none"):
+    with pytest.raises(it.StorageError, match=r"line 1 is none .* another storage=$"):
         it.Study(SPACE, storage=storage)
     with pytest.raises(it.StorageError, match="No such file"):
         it.Study(SPACE, storage=tmp_path / "none" / "runs")
@@ -382,6 +392,35 @@ def test_runs_are_a_data_frame(study: it.Study) -> None:
     assert len(frame) == 6
     assert frame["value"].notna().all()
     assert frame.loc[0, "x"] == 9
+
+
+def test_without_pandas_it_is_said_what_to_install(
+    study: it.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(it.Error, match=r"pip install 'io-autotune\[pandas\]'"):
+        study.to_pandas()
+
+
+def test_too_few_runs_for_a_claim_are_warned_of_before_the_first() -> None:
+    with pytest.warns(UserWarning, match="cannot show that it is; about 28 runs can") as warned:
+        it.Study(SPACE, runs=12, compare=6).close()
+    assert warned[0].filename == __file__
+    with it.Study(SPACE) as study:
+        with pytest.warns(UserWarning, match="12 runs, of which 6 compare"):
+            study.optimize(value, runs=12, compare=6)
+        assert study.gain is not None
+        assert study.gain.verdict == "not_shown"
+        assert study.gain.runs_needed is not None
+    with pytest.warns(UserWarning, match="50 of 40 runs cannot compare"):
+        it.Study(SPACE, runs=40, compare=50).close()
+
+
+def test_it_is_a_small_package() -> None:
+    """Blank lines and comments are free; what grows further belongs into the program."""
+    sources = Path(it.__file__).parent.glob("*.py")
+    lines = [line.strip() for one in sources for line in one.read_text().splitlines()]
+    assert sum(bool(line) and not line.startswith("#") for line in lines) <= 900
 
 
 def test_what_the_parameters_explain(study: it.Study) -> None:

@@ -87,6 +87,14 @@ Without a command, each line has one answer:
   anything else                                {"error":".."}, and nothing has changed
 Several runs may be open at once. Times are seconds. More: docs/optimize.md."#;
 
+/// Those of all commands that mean nothing to one that asks no service.
+fn of_the_service() -> [clap::Arg; 2] {
+    let config = clap::Arg::new("config").long("config");
+    let config = config.value_parser(clap::value_parser!(PathBuf));
+    let cluster = clap::Arg::new("cluster").short('M').long("cluster");
+    [config, cluster.alias("clusters")].map(|one| one.hide(true))
+}
+
 /// What io-autotune has learnt about your applications, and how to steer it.
 #[derive(Debug, Parser)]
 #[command(name = "io-autotune", version, after_help = EXAMPLES)]
@@ -463,7 +471,7 @@ pub(crate) enum Command {
         what: String,
     },
     /// Tune a command outside Slurm, or anything by lines of JSON
-    #[command(after_help = OPTIMIZE)]
+    #[command(after_help = OPTIMIZE, args = of_the_service())]
     Optimize(Box<optimize::Optimize>),
     /// Is everything installed and well, as seen from this host?
     ///

@@ -101,6 +101,20 @@ mod tests {
     }
 
     #[test]
+    fn what_asks_no_service_lists_nothing_of_one_and_still_reads_it() {
+        let words = ["io-autotune", "optimize", "--help"];
+        let help = command().try_get_matches_from(words).unwrap_err();
+        let help = help.to_string();
+        assert!(help.contains("--space"), "{help}");
+        assert!(
+            !help.contains("--config") && !help.contains("--cluster"),
+            "{help}"
+        );
+        let words = "io-autotune optimize --space a --runs 1 --config b -M c -- d".split(' ');
+        command().try_get_matches_from(words).unwrap();
+    }
+
+    #[test]
     fn a_commands_own_help_lists_its_own() {
         let mut command = command();
         let pin = command

@@ -3,6 +3,7 @@
 
 mod driver;
 mod error;
+mod guard;
 mod lines;
 mod process;
 mod progress;
@@ -14,12 +15,12 @@ mod told;
 use std::io;
 
 use io_autotune_optimize::SpaceFile;
-use io_autotune_optimize::session::{Outcome, Plan, Session};
+use io_autotune_optimize::session::{Outcome, Plan, Session, usual_comparison};
 
 pub(crate) use self::error::OptimizeError;
 use self::storage::{Begun, Storage};
 use self::template::Template;
-use crate::arguments::optimize::{LONGEST_STUDY, Optimize, share_of_comparison};
+use crate::arguments::optimize::{LONGEST_STUDY, Optimize};
 use crate::say;
 use crate::service::CliError;
 
@@ -47,7 +48,7 @@ pub(crate) fn run(asked: &Optimize) -> Result<String, OptimizeError> {
     let plan = Plan {
         runs: asked.runs.min(LONGEST_STUDY),
         compare: asked.compare.unwrap_or(if is_command {
-            share_of_comparison(asked.runs)
+            usual_comparison(asked.runs)
         } else {
             0
         }),

@@ -3,6 +3,7 @@
 //! is handed out as [`Record`]s, from which it can be made anew.
 
 mod comparison;
+mod enough;
 mod goal;
 mod line;
 mod record;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 pub use self::comparison::{Failures, Gained, Unit, Verdict};
+pub use self::enough::{ENOUGH, Hint, LEAST, Needs, usual_comparison};
 pub use self::goal::Goal;
 pub use self::record::{Asked, Outcome, Record, Told};
 use crate::SpaceFile;
@@ -45,6 +47,8 @@ pub struct Plan {
 pub struct Session {
     file: SpaceFile,
     plan: Plan,
+    /// How many runs were asked to compare.
+    asked_to_compare: u32,
     settings: Settings,
     history: History,
     /// As what the numbers are in the history.
@@ -218,6 +222,7 @@ impl Session {
             scale: Scale::of(plan.goal, &[], None),
             is_stale: false,
             plan: Plan { compare, ..plan },
+            asked_to_compare: plan.compare,
             file,
             history: History::default(),
             runs: Vec::new(),
@@ -235,6 +240,26 @@ impl Session {
     /// Its plan.
     pub fn plan(&self) -> Plan {
         self.plan
+    }
+
+    /// Whether all planned runs have ended.
+    pub fn is_complete(&self) -> bool {
+        self.ended.len() >= self.plan.runs as usize
+    }
+
+    /// What the rest of the plan cannot do, or does otherwise than it was asked to; nothing where no run
+    /// is left.
+    pub fn hints(&self) -> Vec<Hint> {
+        let runs = self.plan.runs;
+        if self.is_complete() {
+            return Vec::new();
+        }
+        let searched = self.has_compared().then(|| {
+            let search = self.runs.iter().filter(|run| run.is_of_the_search());
+            u32::try_from(search.count()).unwrap_or(u32::MAX)
+        });
+        let compared = searched.map_or(self.plan.compare, |search| runs.saturating_sub(search));
+        enough::hints(runs, self.asked_to_compare, compared, searched)
     }
 
     /// What has happened since this was asked last, in its order.
@@ -306,6 +331,11 @@ impl Session {
                 .map(|id| json!({"id": id})),
             Ok(Line::Recommend) => Ok(self.recommendation()),
             Ok(Line::Runs) => Ok(self.listed()),
+            Ok(Line::Plan) => Ok(json!({
+                "runs": self.plan.runs,
+                "compare": self.plan.compare,
+                "hints": self.hints().iter().map(told).collect::<Vec<_>>(),
+            })),
             Ok(Line::Importance) => Ok(self.importance()),
             Err(problem) => Err(SessionError::Line { problem }),
         };
@@ -346,17 +376,17 @@ impl Session {
                 ));
             }
             self.settings = comparing(&self.settings, &self.history.tally);
-        }
-        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending()).collect();
-        let mut suggestion = self.epoch().suggest(&self.history, &pending);
-        if compares && suggestion.role == Role::Settled {
-            self.choose(&mut suggestion);
-            if suggestion.parametrization == self.file.space.default() {
+            if self.best() == default {
                 return Ok(Next::Done(
                     "the default is the best that was found: there is nothing to compare it with",
                 ));
             }
         }
+        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending()).collect();
+        let suggestion = match compares {
+            true => self.drawn(&pending),
+            false => self.epoch().suggest(&self.history, &pending),
+        };
         let id = self.runs.len() as u64 + 1;
         let next = Next::Run {
             id,
@@ -390,6 +420,19 @@ impl Session {
         let mut runs = self.runs.iter();
         let is_of_it = |run: &&Run| !run.is_of_the_search() && run.asked.role == Role::Settled;
         runs.find(is_of_it).map(|run| &run.asked.parametrization)
+    }
+
+    /// A run of the comparison. To the engine the study has settled, so that it draws from the first of
+    /// them on: it would else make up first for the control runs that a search has on a site, and run
+    /// the best a second time, and neither is compared.
+    fn drawn(&self, pending: &[Pending]) -> Suggestion {
+        let mut history = self.history.clone();
+        history.tally.settled = history.tally.settled.max(1);
+        let mut suggestion = self.epoch().suggest(&history, pending);
+        if suggestion.role == Role::Settled {
+            self.choose(&mut suggestion);
+        }
+        suggestion
     }
 
     /// Makes a run of the comparison one of [`best`](Session::best).
@@ -484,12 +527,7 @@ impl Session {
         if !std::mem::take(&mut self.is_stale) {
             return;
         }
-        // The comparison is by one scale: what its runs show may not move it.
-        let search = || self.runs.iter().filter(|run| run.is_of_the_search());
-        let values: Vec<f64> = search().filter_map(Run::value).collect();
-        let default = self.file.space.default();
-        let of_default = search().filter(|run| run.asked.parametrization == default);
-        let of_default = Known::of(of_default.filter_map(Run::value)).mean;
+        let (values, of_default) = self.searched();
         self.scale = Scale::of(self.plan.goal, &values, of_default);
         self.history = History::default();
         for place in &self.ended {
@@ -497,6 +535,16 @@ impl Session {
             let entered = enter(&mut self.history, &self.runs[*place], self.scale);
             debug_assert!(entered.is_ok(), "{entered:?}");
         }
+    }
+
+    /// The values of the search, and the mean of the default's among them. The comparison is by one
+    /// scale: what its runs show may not move it.
+    fn searched(&self) -> (Vec<f64>, Option<f64>) {
+        let search = || self.runs.iter().filter(|run| run.is_of_the_search());
+        let default = self.file.space.default();
+        let of_default = search().filter(|run| run.asked.parametrization == default);
+        let of_default = Known::of(of_default.filter_map(Run::value)).mean;
+        (search().filter_map(Run::value).collect(), of_default)
     }
 
     fn add(
@@ -589,8 +637,11 @@ impl Session {
     /// What the comparison shows; none of a plan without one, unless some of its runs are there.
     pub fn gained(&self) -> Option<Gained> {
         let default = self.file.space.default().key();
-        (self.plan.compare > 0 || self.has_compared())
-            .then(|| comparison::gained(&self.runs, &default, self.plan.goal, self.scale))
+        (self.plan.compare > 0 || self.has_compared()).then(|| {
+            let (values, of_default) = self.searched();
+            let scale = self.scale.to_compare(&values, of_default);
+            comparison::gained(&self.runs, &default, scale)
+        })
     }
 
     /// The runs that have ended, in the order of their ends, each with its id.
@@ -666,6 +717,13 @@ impl Session {
             _ => format!(" (open: {})", open.join(", ")),
         }
     }
+}
+
+/// A hint with its words.
+fn told(hint: &Hint) -> Json {
+    let mut told = json!(hint);
+    told["says"] = json!(hint.to_string());
+    told
 }
 
 /// Adds a run that has ended to a history. Errs, without a change, on a number that does not enter.

@@ -97,13 +97,6 @@ impl Optimize {
     }
 }
 
-/// How many of a command's runs compare: with fewer than fourteen no gain can be claimed, however
-/// large it is, and the search has half of the runs at least.
-pub(crate) fn share_of_comparison(runs: u32) -> u32 {
-    const USUAL: u32 = 16;
-    USUAL.max(runs / 5 * 2).min(runs / 2)
-}
-
 /// When a run is ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Limit {
@@ -171,12 +164,6 @@ mod tests {
             let error = wrong.parse::<Limit>().unwrap_err();
             assert!(error.contains("write a number"), "{wrong}: {error}");
         }
-    }
-
-    #[test]
-    fn a_comparison_has_enough_runs_and_at_most_half() {
-        let shares = [1, 2, 20, 30, 40, 100].map(share_of_comparison);
-        assert_eq!(shares, [0, 1, 10, 15, 16, 40]);
     }
 
     #[test]

@@ -9,8 +9,9 @@ use nix::sys::signal::Signal;
 use serde_json::{Map, Value as Json};
 
 use super::error::OptimizeError;
-use super::process::{Ended, Running, failure, last_words};
-use super::progress::Progress;
+use super::guard::Guard;
+use super::process::{Ended, Over, Running, failure, last_words};
+use super::progress::{Progress, of_runs};
 use super::signals::Signals;
 use super::storage::Storage;
 use super::template::{Template, line_of};
@@ -34,8 +35,9 @@ pub(super) struct Driver<'a> {
     signals: Signals,
     progress: Progress,
     running: BTreeMap<u32, Open>,
-    sender: Sender<Ended>,
-    receiver: Receiver<Ended>,
+    guard: Guard,
+    sender: Sender<Over>,
+    receiver: Receiver<Over>,
     /// What was asked for before the warm-up.
     next: Option<Result<Next, SessionError>>,
     /// How long the default takes, as far as that is known.
@@ -70,15 +72,22 @@ impl<'a> Driver<'a> {
         let (sender, receiver) = channel();
         let ended = session.outcomes().count();
         if ended > 0 {
+            let more = match session.is_complete() {
+                true => ": nothing is left to run, and a larger --runs adds to it",
+                false => "",
+            };
             say(&format!(
-                "{name} goes on in {}: {ended} of {} runs have ended",
+                "{name} goes on in {}: {} have ended{more}",
                 storage.place(),
-                asked.runs
+                of_runs(ended, asked.runs)
             ));
         } else if let Some(unused) = template.unused(session.space()) {
             say(&format!(
                 "no argument has {unused}: the command reads it as TUNED_... from its environment, if at all"
             ));
+        }
+        for hint in session.hints() {
+            say(&hint.to_string());
         }
         // Elsewhere the numbers of earlier runs are no times.
         let is_timed = asked.measure.is_none();
@@ -96,6 +105,7 @@ impl<'a> Driver<'a> {
             asked,
             signals: Signals::taken()?,
             running: BTreeMap::new(),
+            guard: Guard::begun(),
             sender,
             receiver,
             next: None,
@@ -176,7 +186,21 @@ impl<'a> Driver<'a> {
             asked: None,
         };
         self.running.insert(slot, open);
+        self.tell_guard();
         Ok(())
+    }
+
+    fn tell_guard(&mut self) {
+        let groups = self.running.values().map(|open| open.process.group);
+        self.guard.set(groups);
+    }
+
+    /// The open run that is over, and how it ended.
+    fn taken(&mut self, over: Over) -> Option<(Open, Ended)> {
+        let open = self.running.remove(&over.slot);
+        // Before its number is another's.
+        self.tell_guard();
+        Some((open?, over.waited()))
     }
 
     /// When runs are ended, by what is known now.
@@ -231,9 +255,8 @@ impl<'a> Driver<'a> {
             if self.signals.came() {
                 return Err(OptimizeError::Interrupted {
                     kept: format!(
-                        "{} of {} runs are kept in {}",
-                        self.session.outcomes().count(),
-                        self.asked.runs,
+                        "{} are kept in {}",
+                        of_runs(self.session.outcomes().count(), self.asked.runs),
                         self.storage.place()
                     ),
                 });
@@ -241,9 +264,9 @@ impl<'a> Driver<'a> {
             self.end_overdue();
             let patience = self.patience();
             match self.receiver.recv_timeout(patience) {
-                Ok(ended) => {
-                    if let Some(open) = self.running.remove(&ended.slot) {
-                        return Ok((open, ended));
+                Ok(over) => {
+                    if let Some(ended) = self.taken(over) {
+                        return Ok(ended);
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
@@ -350,8 +373,8 @@ impl<'a> Driver<'a> {
                     open.process.signal(Signal::SIGKILL);
                 }
             }
-            if let Ok(ended) = self.receiver.recv_timeout(LOOK) {
-                self.running.remove(&ended.slot);
+            if let Ok(over) = self.receiver.recv_timeout(LOOK) {
+                self.taken(over);
             }
         }
     }

@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -20,18 +19,37 @@ const MOST_OUTPUT: u64 = 1 << 20;
 /// A process that runs, with all that it starts.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// None once it was waited for: its number may be another's then.
-    group: Arc<Mutex<Option<Pid>>>,
+    /// Its number stays its own until [`Over::waited`].
+    pub(super) group: Pid,
     pub(super) started: Instant,
+}
+
+/// A process that is over, with all that it started; its number is still its own.
+#[derive(Debug)]
+pub(super) struct Over {
+    pub(super) slot: u32,
+    took: Duration,
+    child: Child,
+    output: Output,
 }
 
 /// A process that has ended.
 #[derive(Debug)]
 pub(super) struct Ended {
-    pub(super) slot: u32,
     pub(super) took: Duration,
     pub(super) status: io::Result<ExitStatus>,
     pub(super) output: Output,
+}
+
+impl Over {
+    /// Gives its number back: from now on it may be another's.
+    pub(super) fn waited(mut self) -> Ended {
+        Ended {
+            took: self.took,
+            status: self.child.wait(),
+            output: self.output,
+        }
+    }
 }
 
 /// What a process wrote.
@@ -42,14 +60,14 @@ pub(super) struct Output {
 }
 
 impl Running {
-    /// Starts a command; `ended` hears of its end. `keeps_output`: what it writes is read, else only
+    /// Starts a command; `over` hears of its end. `keeps_output`: what it writes is read, else only
     /// what it writes of errors. Errs when it cannot be started.
     pub(super) fn start(
         invocation: &Invocation,
         run: u64,
         slot: u32,
         keeps_output: bool,
-        ended: Sender<Ended>,
+        over: Sender<Over>,
     ) -> io::Result<Self> {
         let Some((program, arguments)) = invocation.words.split_first() else {
             return Err(io::Error::other("there is no program"));
@@ -79,15 +97,14 @@ impl Running {
         let started = Instant::now();
         let child = command.spawn()?;
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
-        let group = Arc::new(Mutex::new(Some(Pid::from_raw(pid))));
-        let theirs = Arc::clone(&group);
+        let group = Pid::from_raw(pid);
         std::thread::spawn(move || {
-            let (status, took) = wait(child, &theirs, started);
+            let took = wait(group, started);
             // Who is not there any more does not want to know.
-            let _ = ended.send(Ended {
+            let _ = over.send(Over {
                 slot,
                 took,
-                status,
+                child,
                 output: Output {
                     stdout,
                     stderr: Some(stderr),
@@ -99,29 +116,19 @@ impl Running {
 
     /// Sends a signal to it and to all that it started.
     pub(super) fn signal(&self, signal: Signal) {
-        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(group) = *group {
-            // What has ended needs no signal.
-            let _ = killpg(group, signal);
-        }
+        // What has ended needs no signal.
+        let _ = killpg(self.group, signal);
     }
 }
 
-fn wait(
-    mut child: Child,
-    group: &Mutex<Option<Pid>>,
-    started: Instant,
-) -> (io::Result<ExitStatus>, Duration) {
-    let pid = i32::try_from(child.id()).unwrap_or_default();
-    // Its number stays its own until it is waited for.
+/// How long it took until it ended. What it started is killed then.
+fn wait(group: Pid, started: Instant) -> Duration {
+    // Not waited for yet, it keeps its number.
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-    while waitid(Id::Pid(Pid::from_raw(pid)), flags) == Err(nix::errno::Errno::EINTR) {}
+    while waitid(Id::Pid(group), flags) == Err(nix::errno::Errno::EINTR) {}
     let took = started.elapsed();
-    let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(left) = group.take() {
-        let _ = killpg(left, Signal::SIGKILL);
-    }
-    (child.wait(), took)
+    let _ = killpg(group, Signal::SIGKILL);
+    took
 }
 
 impl Output {

@@ -73,7 +73,8 @@ impl Progress {
                 _ => format!("{:.3} s", took.as_secs_f64()),
             };
             let count = session.outcomes().count();
-            let line = format!("{count} of {}: {how}: {}", self.plan.runs, words.join(" "));
+            let all = count.max(self.plan.runs as usize);
+            let line = format!("{count} of {all}: {how}: {}", words.join(" "));
             match bar {
                 Some(bar) => bar.suspend(|| say(&line)),
                 None => say(&line),
@@ -105,9 +106,9 @@ impl Progress {
         let default = session.default().1.mean;
         let default = default.map(|mean| format!(" (the default {})", self.number(mean)));
         format!(
-            "{}: {ended} of {} runs{}{}{}",
+            "{}: {}{}{}{}",
             self.name,
-            self.plan.runs,
+            of_runs(ended, self.plan.runs),
             best.unwrap_or_default(),
             default.unwrap_or_default(),
             self.left(ended)
@@ -137,6 +138,14 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// So many runs of those that were asked for, of which an earlier call may have asked for more.
+pub(super) fn of_runs(ended: usize, asked: u32) -> String {
+    match ended > asked as usize {
+        true => format!("{ended} runs, more than --runs {asked},"),
+        false => format!("{ended} of {asked} runs"),
     }
 }
 

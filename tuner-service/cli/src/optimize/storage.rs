@@ -40,6 +40,19 @@ struct Line {
     told: Option<Told>,
 }
 
+/// What is known of a line of any version, which may be another study's.
+#[derive(Debug, Deserialize)]
+struct AnyLine {
+    study: String,
+    #[serde(default)]
+    begun: Option<AnyBegun>,
+}
+
+#[derive(Debug, Deserialize)]
+struct AnyBegun {
+    format: u32,
+}
+
 /// What a study is about: who goes on with it asks the same.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,22 +156,13 @@ impl Storage {
                 "study {study:?} was begun with {what}: {was}; go on with that, or give this one another --name"
             )))
         };
-        if before.format != FORMAT {
-            return Err(self.error(&format!(
-                "study {study:?} was written by another version of io-autotune (format {}, and this one reads {FORMAT}): give this study another --name",
-                before.format
-            )));
-        }
         let then = SpaceFile::parse(&before.space, Path::new(&before.space_file));
-        let is_same = then.is_ok_and(|then| {
-            let now = SpaceFile::parse(&now.space, Path::new(&now.space_file));
-            let spelt = |file: &SpaceFile| file.spell(&file.space.default());
-            now.is_ok_and(|now| {
-                now.space.offers_the_same(&then.space) && spelt(&now) == spelt(&then)
-            })
-        });
-        if !is_same {
-            return otherwise("another space", &before.space_file);
+        let now_read = SpaceFile::parse(&now.space, Path::new(&now.space_file));
+        if let Some(what) = then.ok().zip(now_read.ok()).map_or(
+            Some("it cannot be read any more".to_owned()),
+            |(then, now)| difference(&then, &now),
+        ) {
+            return otherwise("another space", &format!("{}: {what}", before.space_file));
         }
         if before.goal != now.goal {
             return otherwise("another goal", before.goal.as_str());
@@ -249,6 +253,33 @@ impl Storage {
     }
 }
 
+/// How a study's space differs from the one that it was begun with; none if it does not.
+fn difference(then: &SpaceFile, now: &SpaceFile) -> Option<String> {
+    let spelt = |file: &SpaceFile| file.spell(&file.space.default());
+    if now.space.offers_the_same(&then.space) && spelt(now) == spelt(then) {
+        return None;
+    }
+    let names = |file: &SpaceFile| -> Vec<String> {
+        let parameters = file.space.parameters().iter();
+        parameters.map(|one| one.name.clone()).collect()
+    };
+    let (old, new) = (names(then), names(now));
+    if old != new {
+        let (old, new) = (old.join(", "), new.join(", "));
+        return Some(format!("its parameters were {old}, and now are {new}"));
+    }
+    let pairs = then.space.parameters().iter().zip(now.space.parameters());
+    let mut others =
+        pairs.filter(|(a, b)| (&a.domain, &a.default, &a.when) != (&b.domain, &b.default, &b.when));
+    Some(match others.next() {
+        Some((one, _)) => format!(
+            "{} has other values, another default or another condition",
+            one.name
+        ),
+        None => "its constraints or the spelling of a value differ".to_owned(),
+    })
+}
+
 /// What whole lines say of a study. Errs with the number of a line that is none.
 fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
     let mut kept = Kept::default();
@@ -263,16 +294,26 @@ fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
             ));
         }
         kept.whole += line.len() as u64;
-        let line: Line = serde_json::from_slice(line).map_err(|error| {
+        let is_none = |error: serde_json::Error| {
             format!(
                 "line {} is none of a file of studies: {}; give the study another --storage",
                 number + 1,
                 explained(&error.to_string())
             )
-        })?;
-        if line.study != study {
+        };
+        let any: AnyLine = serde_json::from_slice(line).map_err(is_none)?;
+        if any.study != study {
+            // It may be of a newer version, and is left as it is.
             continue;
         }
+        if let Some(begun) = any.begun.filter(|begun| begun.format != FORMAT) {
+            return Err(format!(
+                "line {}: study {study:?} was written by another version of io-autotune (format {}, and this one reads {FORMAT}): give this study another --name",
+                number + 1,
+                begun.format
+            ));
+        }
+        let line: Line = serde_json::from_slice(line).map_err(is_none)?;
         kept.begun = kept.begun.or(line.begun);
         kept.records.extend(line.asked.map(Record::Asked));
         kept.records.extend(line.told.map(Record::Told));
@@ -389,7 +430,10 @@ mod tests {
         filled(&path, "one");
         let space = SPACE.replace(", 6", "");
         for (other, words) in [
-            (Begun { space, ..begun() }, "another space: a.json"),
+            (
+                Begun { space, ..begun() },
+                "another space: a.json: a has other values",
+            ),
             (
                 Begun {
                     goal: Goal::Maximize,
@@ -418,12 +462,37 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    /// What a newer version may write: a form of its own, with keys that nobody knows here.
+    #[test]
+    fn a_newer_study_is_refused_and_does_not_keep_another_from_being_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs");
+        let one = filled(&path, "one");
+        let newer = concat!(
+            r#"{"study":"new","begun":{"format":2,"spaces":["a"]}}"#,
+            "\n",
+            r#"{"study":"new","asked":{"id":1,"values":[3]},"at":"noon"}"#,
+            "\n"
+        );
         let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace("\"format\":1", "\"format\":2")).unwrap();
-        let error = Storage::open(&path, "one", &begun())
+        std::fs::write(&path, newer.to_owned() + &text + newer).unwrap();
+        assert_eq!(read_again(&path, "one"), one);
+        filled(&path, "two");
+        let after = std::fs::read_to_string(&path).unwrap();
+        assert!(after.starts_with(&(newer.to_owned() + &text + newer)));
+        let error = Storage::open(&path, "new", &begun())
             .unwrap_err()
             .to_string();
         assert!(error.contains("another version"), "{error}");
+        assert!(error.contains("format 2"), "{error}");
+        // A line of one's own is read strictly.
+        std::fs::write(&path, newer.replace("\"format\":2", "\"format\":1")).unwrap();
+        let error = Storage::open(&path, "new", &begun())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("line 1 is none"), "{error}");
     }
 
     #[test]

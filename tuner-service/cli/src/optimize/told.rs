@@ -6,6 +6,7 @@ use io_autotune_optimize::session::{
 use io_autotune_protocol::shown_lines;
 use serde_json::{Map, Value as Json, json};
 
+use super::progress::of_runs;
 use super::storage::Storage;
 use super::template::Template;
 use crate::render::units::{percent, seconds};
@@ -112,11 +113,11 @@ impl Told<'_> {
             .map(|(runs, how)| format!(", {runs} {how}"))
             .collect();
         format!(
-            "study {} in {}: {} of {} runs{}",
+            "study {} in {}: {}{}",
             self.name,
             self.storage.place(),
-            self.session.outcomes().count(),
-            self.session.plan().runs,
+            of_runs(self.session.outcomes().count(), self.session.plan().runs)
+                .trim_end_matches(','),
             lost.concat()
         )
     }
@@ -125,7 +126,8 @@ impl Told<'_> {
         if self.session.default().1.n == 0 {
             return "not known, as the default did not complete; what was chosen does".to_owned();
         }
-        let failures = gained.map_or_else(String::new, failures);
+        let is_said = |gained: &&Gained| !reason(gained).contains("failed");
+        let failures = gained.filter(is_said).map_or_else(String::new, failures);
         self.shown(gained, is_default) + &failures
     }
 
@@ -159,21 +161,30 @@ impl Told<'_> {
             }
             _ => {
                 let ends = ends
-                    .map(|ends| format!(": {ends} ({level})"))
+                    .map(|ends| format!(", {ends} ({level})"))
                     .unwrap_or_default();
-                let more = gained
-                    .runs_needed
-                    .filter(|more| *more > 0 && self.because.is_none());
+                let more = gained.runs_needed.filter(|_| self.because.is_none());
                 let more = more.map(|more| {
                     let all = more + self.session.outcomes().count() as u64;
                     format!(
                         "; about {more} more runs would show one of the size seen: --runs {all}"
                     )
                 });
-                format!("none is shown by {runs}{ends}{}", more.unwrap_or_default())
+                let why = reason(gained);
+                format!(
+                    "none is shown by {runs}{ends}: {why}{}",
+                    more.unwrap_or_default()
+                )
             }
         }
     }
+}
+
+/// Why the verdict is what it is, within a sentence.
+fn reason(gained: &Gained) -> String {
+    let mut letters = gained.reason.trim_end_matches('.').chars();
+    let first = letters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// The compared runs that failed, of which the means say nothing.

@@ -5,7 +5,8 @@ use io_autotune_engine::{Phase, Role};
 use io_autotune_model::{Gain, GainVerdict};
 use serde::Serialize;
 
-use super::goal::{Better, Goal, Scale};
+use super::enough;
+use super::goal::{Better, Scale};
 use super::record::Outcome;
 use super::{Known, Run};
 
@@ -26,7 +27,8 @@ pub struct Gained {
     pub high: Option<f64>,
     /// The confidence level of the interval, however often one looks.
     pub level: f64,
-    /// About how many more runs would show a gain of the estimated size.
+    /// About how many more runs would show a gain of the estimated size; none where that is not known,
+    /// and where nothing is left to show.
     pub runs_needed: Option<u64>,
     /// The compared runs of the default.
     pub default: Known,
@@ -70,7 +72,7 @@ pub enum Unit {
 }
 
 /// What the ended runs from the first one on show, up to one that is open. `default` is its key.
-pub(super) fn gained(runs: &[Run], default: &str, goal: Goal, scale: Scale) -> Gained {
+pub(super) fn gained(runs: &[Run], default: &str, scale: Scale) -> Gained {
     let keys: Vec<String> = runs
         .iter()
         .map(|run| run.asked.parametrization.key())
@@ -89,7 +91,7 @@ pub(super) fn gained(runs: &[Run], default: &str, goal: Goal, scale: Scale) -> G
             key,
             elapsed: scale.enter(value),
             // Sums of other numbers than seconds mean nothing.
-            beside: (goal != Goal::Seconds).then(|| scale.enter(value)),
+            beside: (scale != Scale::AsTold).then(|| scale.enter(value)),
             cut_short,
         };
         evidence.record(&JudgedRun {
@@ -119,6 +121,12 @@ pub(super) fn gained(runs: &[Run], default: &str, goal: Goal, scale: Scale) -> G
     };
     let sides = [side(Role::Control), side(Role::Settled)];
     let told = told(evidence.gain(1), scale, sides);
+    let drawn = runs.iter().filter(compared);
+    let counted = drawn.filter(|run| !matches!(run.outcome, None | Some(Outcome::Failed)));
+    let told = Gained {
+        runs_needed: enough::more(counted.count(), told.runs_needed),
+        ..told
+    };
     unless_it_fails(told, runs.iter().filter(compared))
 }
 

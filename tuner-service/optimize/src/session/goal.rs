@@ -68,6 +68,9 @@ pub(super) enum Scale {
 
 /// The largest over the smallest value from which ratios are judged.
 const RATIOS_FROM: f64 = 8.0;
+/// The default's seconds over the best's up to which a comparison is of seconds as they are: the upper
+/// end of its interval is to be bounded too.
+const MOST_AS_TOLD: f64 = 32.0;
 /// A standard deviation of the values, on the engine's scale of logarithms.
 const UNIT: f64 = 0.5;
 /// Values that are worse than the middle by so many standard deviations are equally bad, and none is
@@ -107,6 +110,19 @@ impl Scale {
             is_ratio,
             centre,
             spread: spread.unwrap_or(1.0),
+        }
+    }
+
+    /// The scale of the comparison, after a search with these values. The engine bounds ratios up to 54:
+    /// seconds of which the default takes many times the best are brought to its scale too.
+    pub(super) fn to_compare(self, values: &[f64], default: Option<f64>) -> Self {
+        let best = values.iter().copied().reduce(f64::min);
+        let ratio = default.zip(best).map(|(default, best)| default / best);
+        match self {
+            Self::AsTold if ratio.is_some_and(|ratio| ratio > MOST_AS_TOLD) => {
+                Self::of(Goal::Minimize, values, default)
+            }
+            _ => self,
         }
     }
 

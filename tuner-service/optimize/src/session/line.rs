@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use super::record::Outcome;
 
 /// The valid lines, for messages.
-pub(super) const FORMS: &str = r#"write {"ask":true}, {"tell":{"id":1,"elapsed":12.3}} (or "failed":true, or "censored":true with elapsed; "value" is another word for elapsed; "measures" optional), {"recommend":true}, {"add":{"parametrization":{..},"elapsed":12.3}}, {"runs":true} or {"importance":true}"#;
+pub(super) const FORMS: &str = r#"write {"ask":true}, {"tell":{"id":1,"elapsed":12.3}} (or "failed":true, or "censored":true with elapsed; "value" is another word for elapsed; "measures" optional), {"recommend":true}, {"add":{"parametrization":{..},"elapsed":12.3}}, {"runs":true}, {"importance":true} or {"plan":true}"#;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
@@ -27,6 +27,7 @@ pub(super) enum Line {
     Recommend,
     Runs,
     Importance,
+    Plan,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +43,8 @@ struct RawLine {
     runs: bool,
     #[serde(default)]
     importance: bool,
+    #[serde(default)]
+    plan: bool,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +81,7 @@ impl Line {
         lines.extend(raw.recommend.then_some(Line::Recommend));
         lines.extend(raw.runs.then_some(Line::Runs));
         lines.extend(raw.importance.then_some(Line::Importance));
+        lines.extend(raw.plan.then_some(Line::Plan));
         if let Some(tell) = raw.tell {
             lines.push(Line::Tell {
                 id: tell.id,
@@ -96,7 +100,7 @@ impl Line {
         match (lines.pop(), lines.is_empty()) {
             (Some(only), true) => Ok(only),
             _ => Err(
-                "it holds none of ask, tell, recommend, add, runs and importance, or more than one"
+                "it holds none of ask, tell, recommend, add, runs, importance and plan, or more than one"
                     .to_owned(),
             ),
         }

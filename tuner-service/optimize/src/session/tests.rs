@@ -78,7 +78,7 @@ fn fuzz_lines() {
 /// The page's space in TOML is its space in JSON, and its lines have its answers.
 #[test]
 fn the_page_is_right() {
-    let page = include_str!("../../../../docs/optimize.md");
+    let page = include_str!("../../../../docs/optimize-reference.md");
     let (_, reference) = page.split_once("\n## The space\n").unwrap();
     let (_, toml) = reference.split_once("```toml\n").unwrap();
     let toml = toml.split_once("```").unwrap().0;
@@ -702,4 +702,83 @@ fn what_the_parameters_explain_is_told_once_enough_ran() {
         known["importance"]["cache"]["in_all"].as_f64().unwrap() > 0.1,
         "{known}"
     );
+}
+
+/// In how many of 40 draws a gain of this factor is shown, with an interval that has it.
+fn shown(runs: u32, compare: u32, factor: f64) -> usize {
+    let is_shown = |seed: &u64| {
+        let plan = Plan {
+            seed: *seed,
+            ..plan(runs, compare, Goal::Seconds)
+        };
+        let mut session = Session::planned(file(), plan);
+        finish(&mut session, |id, of| {
+            let slower = if of["cache"] == "on" { 1.0 } else { factor };
+            slower * noise(31 * id + 17 * seed)
+        });
+        let gained = session.gained().unwrap();
+        let truth = Some(1.0 - 1.0 / factor);
+        gained.verdict == Verdict::Better && gained.low < truth && truth < gained.high
+    };
+    (0..40).filter(is_shown).count()
+}
+
+#[test]
+fn a_large_gain_is_shown_by_enough_runs_and_by_no_fewer_than_the_least() {
+    for factor in [1.3, 3.0, 30.0, 60.0, 1e4] {
+        assert_eq!(shown(2 * (LEAST - 1), LEAST - 1, factor), 0, "{factor}");
+        assert!(shown(2 * ENOUGH, ENOUGH, factor) >= 36, "{factor}");
+    }
+    assert!((1..30).contains(&shown(2 * LEAST, LEAST, 3.0)));
+}
+
+#[test]
+fn the_pages_say_how_many_runs_are_enough() {
+    let page = include_str!("../../../../docs/optimize.md");
+    let reference = include_str!("../../../../docs/optimize-reference.md");
+    assert!(page.contains(&format!("**Take {} runs or more.**", 2 * ENOUGH)));
+    assert!(page.contains(&format!("(below {ENOUGH})")));
+    let some = format!(
+        "; {LEAST} to {} show even a large one only by some",
+        ENOUGH - 1
+    );
+    assert!(reference.contains(&format!(" {ENOUGH} show a gain of 15 %")));
+    assert!(reference.contains(&some));
+}
+
+/// The engine has rules for the runs of a site that come before a draw: none of them takes a run here.
+#[test]
+fn all_runs_of_the_comparison_are_drawn() {
+    for method in MethodName::ALL {
+        let plan = Plan {
+            method: *method,
+            ..plan(36, 16, Goal::Seconds)
+        };
+        let mut session = Session::planned(file(), plan);
+        finish(&mut session, |id, of| time(of) * noise(id));
+        let (search, compared) = session.runs.split_at(20);
+        assert!(search.iter().all(Run::is_of_the_search), "{method}");
+        assert_eq!(compared.len(), 16, "{method}");
+        for run in compared {
+            assert_eq!(run.asked.control_chance, Some(0.5), "{method}");
+        }
+    }
+}
+
+#[test]
+fn a_comparison_that_is_too_short_says_how_many_more_runs_would_show_the_gain() {
+    let mut session = Session::planned(file(), plan(12, 6, Goal::Seconds));
+    let said = session.answer(r#"{"plan":true}"#);
+    let needs = json!({"runs": 28, "compare": 14});
+    let hint = &said["hints"][0];
+    assert_eq!((&said["runs"], &said["compare"]), (&json!(12), &json!(6)));
+    assert_eq!((&hint["kind"], &hint["needs"]), (&json!("too_few"), &needs));
+    let says = hint["says"].as_str().unwrap();
+    assert!(says.ends_with("about 28 runs can"), "{says}");
+    finish(&mut session, |id, of| time(of) * noise(id));
+    assert_eq!(session.hints(), []);
+    let gained = session.gained().unwrap();
+    assert_eq!(gained.verdict, Verdict::NotShown);
+    assert!(gained.reason.starts_with("Too few"), "{gained:?}");
+    assert!(gained.runs_needed >= Some(8), "{gained:?}");
 }
