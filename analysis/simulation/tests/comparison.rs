@@ -159,6 +159,16 @@ fn studies_that_are_kept_give_the_figures_again() {
         let difference = figure.estimate.unwrap().value - value;
         assert!(difference.abs() < 1e-9, "{name}: {difference}");
     }
+    for (nth, figure) in method.figures.iter().enumerate() {
+        let of: Vec<f64> = method
+            .studies
+            .iter()
+            .filter_map(|study| study.figures[nth])
+            .collect();
+        assert_eq!(of.len(), figure.studies, "{}", figure.metric);
+        let difference = figure.estimate.map_or(0.0, |one| one.value - mean(&of));
+        assert!(difference.abs() < 1e-9, "{}: {difference}", figure.metric);
+    }
 }
 
 #[test]

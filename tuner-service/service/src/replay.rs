@@ -20,6 +20,7 @@ pub(crate) struct Kept {
     draw: Option<f64>,
     #[serde(default)]
     outlook: Outlook,
+    #[serde(deserialize_with = "io_autotune_engine::stored_settings")]
     settings: Settings,
     pub(crate) judged: i64,
     /// The epochs of the studies that shared with it.
