@@ -1,7 +1,7 @@
 """Tuning inside the job on a stand-in for a Lustre client, whose counters move as a job writes.
 
-The agent, the hooks, the catalogue's `lustre-online` and `lustre-online-cache` are real, and so is the job's own
-bandwidth: it writes as fast as the levers let it.
+The agent, the hooks and the catalogue's `lustre-online` and `lustre-online-cache` are real, and so
+is the job's own bandwidth: it writes as fast as the levers let it.
 """
 
 from __future__ import annotations

@@ -275,11 +275,11 @@ def _side_by_side(results: list[dict[str, Any]], tables: list[Table]) -> list[st
                 ("SM, nothing twice", "GA, nothing twice"),
                 ("SM, whatever comes", "GA, whatever comes"),
             ):
-                means = [
+                compared = [
                     fmean(_studies(results, nth, metric, places[name]))
                     for name in (surrogate, genetic, "SA")
                 ]
-                cells.append(ranks.order(HEURISTICS, means, metric in HIGHER))
+                cells.append(ranks.order(HEURISTICS, compared, metric in HIGHER))
             orders.append([METRICS[metric], on.name, *cells])
     readings = [
         "GA whatever comes, SM nothing twice",
