@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from statistics import fmean, median
+from statistics import NormalDist, fmean, median, variance
 from typing import Any
 
 from comparison.markdown import number, table
@@ -73,6 +73,8 @@ def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, 
     live = json.loads(LIVE.read_text("utf-8"))
     setup = live["setup"]
     said = {
+        "scatter": f"{100.0 * _scatter(live['studies']):.0f}",
+        "half": f"{100.0 * math.expm1(NormalDist().inv_cdf(0.75) * _scatter(live['studies'])):.0f}",
         "steps": str(setup["steps"]),
         "design": str(setup["design"]),
         "live_seeds": str(len({one["seed"] for one in live["studies"]})),
@@ -186,6 +188,13 @@ def _surprises(study: dict[str, Any]) -> list[tuple[float, float, int]]:
         for elapsed, predicted, factor, measures in of
         if elapsed is not None and predicted is not None
     ]
+
+
+def _scatter(live: Sequence[dict[str, Any]]) -> float:
+    """The standard deviation of log times of one parametrization, of the runs after the search."""
+    defaults = {one["seed"]: one["default_again"] for one in live}
+    groups = [*defaults.values(), *(one["again"] for one in live)]
+    return math.sqrt(fmean(variance([math.log(time) for time in group]) for group in groups))
 
 
 def _posterior(live: Sequence[dict[str, Any]]) -> list[str]:
