@@ -61,9 +61,16 @@ fn setup(threads: usize) -> Setup {
 fn reproducible(comparison: &Comparison) -> Comparison {
     let mut same = comparison.clone();
     for method in same.tables.iter_mut().flat_map(|table| &mut table.methods) {
-        method
-            .figures
-            .retain(|figure| !matches!(figure.metric, "ElTime" | "ET"));
+        let is_clock = |metric: &str| matches!(metric, "ElTime" | "ET");
+        let clocks = method.figures.iter().map(|figure| is_clock(figure.metric));
+        let clocks: Vec<bool> = clocks.collect();
+        for study in &mut method.studies {
+            let mut clocks = clocks.iter();
+            study
+                .figures
+                .retain(|_| !clocks.next().copied().unwrap_or(true));
+        }
+        method.figures.retain(|figure| !is_clock(figure.metric));
     }
     same
 }
