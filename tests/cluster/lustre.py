@@ -1,7 +1,7 @@
 """A stand-in for a Lustre client: its files in the forms of 2.12, 2.15 and 2.16, which move.
 
 Programs write into a pipe. What is taken from it goes to the targets in RPCs, as many at once and
-as long as the client's two settings say; the counters grow with that, and with nothing else.
+as long as the client's settings say; the counters grow with that, and with nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 VERSIONS = ("2.12", "2.15", "2.16")
 INSTANCE = "ffff9a3b1c2d4000"
 TARGETS = tuple(f"scratch-OST{number:04x}-osc-{INSTANCE}" for number in range(2))
-DEFAULT = {"max_pages_per_rpc": 256, "max_rpcs_in_flight": 8}
+DEFAULT = {"max_pages_per_rpc": 256, "max_rpcs_in_flight": 8, "max_dirty_mb": 256}
 
 PAGE = 4096
 SCALE = 256
@@ -47,16 +47,20 @@ esac
 """
 
 
-def bandwidth(pages: int, rpcs: int) -> float:
-    """Return what the client moves with these settings, bytes a second: a knee, then a queue."""
-    in_flight = len(TARGETS) * rpcs * pages * PAGE
+def bandwidth(pages: int, rpcs: int, dirty: int) -> float:
+    """Return what the client moves with these settings, bytes a second: a knee, then a queue.
+
+    What is in flight is dirty still, so that no more than `dirty` MiB of it go to a target.
+    """
+    in_flight = len(TARGETS) * min(rpcs * pages * PAGE, dirty * 2**20)
     disks = DISKS / (1 + (in_flight / QUEUE) ** 2)
     return float((((in_flight / LATENCY) ** -4) + disks**-4) ** -0.25)
 
 
 def best() -> float:
     """Return the most that it moves with any settings."""
-    return max(bandwidth(1 << pages, 1 << rpcs) for pages in range(11) for rpcs in range(9))
+    most = DEFAULT["max_dirty_mb"]
+    return max(bandwidth(1 << pages, 1 << rpcs, most) for pages in range(11) for rpcs in range(9))
 
 
 @dataclass
@@ -116,6 +120,11 @@ class LustreClient:
         """Return what a target has in force, of the settings that decide."""
         return {name: self._setting(target, name) for name in DEFAULT}
 
+    def set(self, name: str, value: int) -> None:
+        """Set what all targets have, as an admin would before any job."""
+        for target in TARGETS:
+            (self._sysfs(target) / name).write_text(f"{value}\n", encoding="ascii")
+
     def _setting(self, target: str, name: str) -> int:
         # While somebody writes it a file is empty, or has a rest of its last text after the first
         # line: the kernel's never have.
@@ -158,7 +167,7 @@ class LustreClient:
         """Take what the path can in a time from programs, and send it on."""
         settings = self.settings()
         pages, rpcs = settings["max_pages_per_rpc"], settings["max_rpcs_in_flight"]
-        can = int(bandwidth(pages, rpcs) * seconds / SCALE)
+        can = int(bandwidth(pages, rpcs, settings["max_dirty_mb"]) * seconds / SCALE)
         taken = 0
         while taken < can:
             try:

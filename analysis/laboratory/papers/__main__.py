@@ -29,19 +29,23 @@ def main() -> int:
             raise TableError(f"the papers' pages need {', '.join(missing)}: give analysis/data too")
         tables = [by_name[name] for name in TABLES]
         quiet = [without_noise(on, arguments.work / "without-noise") for on in tables]
+        patterns = named([Path("analysis/data/patterns")])
         systems = by_name[file_systems.NAME]
         quiet_systems = without_noise(systems, arguments.work / "without-noise")
         makers = {
             "robert2020": lambda: robert2020.page(
                 program, by_name[BURST_BUFFER], arguments.seeds_2020
             ),
-            "robert2019": lambda: robert2019.page(program, tables, quiet, arguments.seeds_2019),
+            "robert2019": lambda: robert2019.page(
+                program, tables, quiet, arguments.seeds_2019, patterns
+            ),
             "cao2018": lambda: cao2018.page(
                 program,
                 [*tables, systems],
                 [*quiet, quiet_systems],
                 arguments.seeds_2018,
                 arguments.seeds_rates,
+                arguments.seeds_2018_slow,
             ),
         }
         makers["alabed2021"] = lambda: alabed2021.page(
@@ -72,7 +76,13 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds-2020", type=int, default=30, help=f"{studies} in each of eight repetitions (30)"
     )
     parser.add_argument("--seeds-2019", type=int, default=80, help=f"{studies} (80)")
-    parser.add_argument("--seeds-2018", type=int, default=100, help=f"{studies} (100)")
+    parser.add_argument("--seeds-2018", type=int, default=1000, help=f"{studies} (1000)")
+    parser.add_argument(
+        "--seeds-2018-slow",
+        type=int,
+        default=100,
+        help="but of those whose suggestions take long, the paper's BO and DQN (100)",
+    )
     parser.add_argument("--seeds-2021", type=int, default=20, help=f"{studies} (20)")
     parser.add_argument(
         "--seeds-rates", type=int, default=1000, help="studies of each mutation rate (1000)"

@@ -70,8 +70,13 @@ def found_at_random(valid: int, near: int, runs: int) -> float:
     return 100.0 * (1.0 - missed if runs <= valid - near else 1.0)
 
 
-def alleles(program: Program, on: Table, method: str, seeds: int) -> list[str]:
-    """Figure 8: the share of each value in a generation's members, on one file system's table."""
+def alleles(
+    program: Program, on: Table, method: str, seeds: int
+) -> tuple[list[str], dict[str, float]]:
+    """Figure 8: the share of each value in a generation's members, on one file system's table.
+
+    Also, by parameter and value, the shares in the last generation, %.
+    """
     result = program.simulate(
         [on.path],
         [method],
@@ -85,6 +90,7 @@ def alleles(program: Program, on: Table, method: str, seeds: int) -> list[str]:
     )
     runs = [study["runs"] for study in result["tables"][0]["methods"][0]["studies"]]
     rows = []
+    last = {}
     for nth, parameter in enumerate(on.parameters):
         for level, value in enumerate(parameter.values):
             cells = []
@@ -96,12 +102,13 @@ def alleles(program: Program, on: Table, method: str, seeds: int) -> list[str]:
                     for place in study[begin : begin + GENERATION]
                     if place is not None
                 ]
-                share = fmean(on.points[place][nth] == level for place in members)
-                cells.append(f"{100.0 * share:.0f}")
+                share = 100.0 * fmean(on.points[place][nth] == level for place in members)
+                cells.append(f"{share:.0f}")
+                last[f"{parameter.name} {value}"] = share
             best = " (the best's)" if on.points[on.best][nth] == level else ""
             rows.append([parameter.name, f"{value}{best}", *cells])
     head = ["% of the valid members", "", *(f"generation {g}" for g in GENERATIONS)]
-    return table(head, rows, left=2)
+    return table(head, rows, left=2), last
 
 
 def clusters(on: Table, across: str, coloured: str) -> list[str]:
@@ -122,6 +129,25 @@ def clusters(on: Table, across: str, coloured: str) -> list[str]:
         rows.append([str(value), *cells])
     head = [f"{across}, {coloured}", *map(str, on.parameters[colour].values)]
     return table(head, rows)
+
+
+def medians(on: Table, across: str, coloured: str) -> dict[tuple[str, str], float]:
+    """The median throughput over the best's under each pair of two parameters' values."""
+    names = [parameter.name for parameter in on.parameters]
+    places = [names.index(across), names.index(coloured)]
+    under: dict[tuple[str, str], list[float]] = {}
+    for point, time in zip(on.points, on.truths, strict=True):
+        one, other = (str(on.parameters[place].values[point[place]]) for place in places)
+        under.setdefault((one, other), []).append(on.truths[on.best] / time)
+    return {pair: median(of) for pair, of in under.items()}
+
+
+def strongest_of_each(on: Table, directory: Path) -> dict[str, str]:
+    """The parameter that matters most to each file system."""
+    place = [p.name for p in on.parameters].index(SYSTEM)
+    systems = [str(value) for value in on.parameters[place].values]
+    found = {system: first_and_second(of_system(on, system, directory)) for system in systems}
+    return {system: f"{of[0][0].name} {of[0][1]:.2f}" for system, of in found.items()}
 
 
 def shares(points: Sequence[tuple[tuple[int, ...], float]], parameters: int) -> list[float]:

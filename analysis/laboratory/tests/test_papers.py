@@ -8,6 +8,7 @@ import pytest
 from papers import (
     alabed2021,
     cao2018,
+    claims,
     drawing,
     file_systems,
     published,
@@ -42,7 +43,7 @@ def test_the_best_of_each_class_is_taken() -> None:
 def test_the_published_tables_are_whole() -> None:
     assert {len(row) for row in published.TABLE_VI.values()} == {len(published.CLASSES)}
     for columns in published.TABLE_2.values():
-        assert set(columns) == set(robert2019.METRICS)
+        assert set(columns) == set(robert2019.METRICS) - {"ECBest"}, "that reading is ours"
         assert {len(row) for row in columns.values()} == {len(published.HEURISTICS)}
     methods = {method.name for method in cao2018.METHODS}
     assert all(set(printed) == methods for _, printed in published.FIGURE_5.values())
@@ -158,3 +159,39 @@ def test_table_5_has_the_paper_s_file_systems() -> None:
 def test_a_study_that_finds_nothing_is_later_than_all() -> None:
     assert alabed2021._steps([3, None, 5]) == "5 (3 to none)"
     assert alabed2021._steps([None, None, 5]) == "none (5 to none)"
+
+
+def test_a_claim_holds_where_every_interval_lies_on_its_side() -> None:
+    # Differences -1, -2, -3: a mean of -2, t = 4.303 of two degrees of freedom, an error of 1/√3.
+    surely = claims.paired([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
+    assert (surely.mean, surely.low, surely.high) == pytest.approx((-2.0, -4.484, 0.484), abs=1e-3)
+    below = claims.Difference(-1.0, -1.5, -0.5)
+    assert claims.below("a", {"x": below}).verdict == claims.HOLDS
+    assert claims.above("a", {"x": below}).verdict == claims.NOT
+    both = claims.below("a", {"x": below, "y": surely})
+    assert both.verdict == "does not hold here (1 of 2)"
+    assert both.figure == "x -1 (-1.5 to -0.5); y -2 (-4.48 to 0.484)"
+
+
+def test_methods_that_run_alike_are_one() -> None:
+    def crossed(*runs: list[int]) -> list[dict[str, object]]:
+        methods = [{"studies": [{"runs": one, "recommended": 0}]} for one in runs]
+        labels = [f"FGA {nth}" for nth in range(len(runs) - 1)] + ["RS"]
+        return [{"methods": labels, "tables": [{"methods": methods}]}]
+
+    assert robert2020.different(crossed([1, 2], [1, 2], [3, 4], [5, 6])) == 2
+    assert robert2020.different(crossed([1, 2], [5, 6]), crossed([1, 2], [5, 6])) == 1
+
+
+def test_a_posterior_is_off_by_the_logarithm() -> None:
+    study = {
+        "elapsed": [0.2, 0.4, None],
+        "predicted": [None, 0.2, 0.2],
+        "factor": [None, 2.0, 2.0],
+        "measures": [0, 1, 0],
+    }
+    [(off, expected, measures)] = alabed2021._surprises(study)
+    assert off == pytest.approx(expected)
+    assert measures == 1
+    assert alabed2021._so_far(study) == [0.2, 0.2, 0.2]
+    assert alabed2021._reached([study, {**study, "elapsed": [0.3, 0.21, None]}], 0.1) == [1, 2]

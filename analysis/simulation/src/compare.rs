@@ -107,6 +107,8 @@ pub struct StudyResult {
     pub runs: Vec<Option<usize>>,
     /// The place of the recommended parametrization.
     pub recommended: usize,
+    /// The value of each metric, in the order of [`MethodResult::figures`]; none if the study has none.
+    pub figures: Vec<Option<f64>>,
 }
 
 /// One metric of one method on one table.
@@ -264,8 +266,8 @@ fn study(table: &Table, plan: &Plan, seed: u64, keep: bool) -> Outcome {
     let course = Course::new(table, &trajectory);
     let best = table.best().truth;
     let over_best = |place: usize| (table.configurations()[place].truth / best).ln();
+    let figures: Vec<Option<f64>> = metrics().map(|(_, metric)| (metric.of)(&course)).collect();
     Outcome {
-        figures: metrics().map(|(_, metric)| (metric.of)(&course)).collect(),
         log_over_best: trajectory
             .runs
             .iter()
@@ -276,7 +278,9 @@ fn study(table: &Table, plan: &Plan, seed: u64, keep: bool) -> Outcome {
             seed,
             runs: trajectory.runs.iter().map(|run| run.place).collect(),
             recommended: trajectory.recommended,
+            figures: figures.clone(),
         }),
+        figures,
     }
 }
 

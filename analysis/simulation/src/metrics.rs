@@ -125,6 +125,16 @@ impl<'a> Course<'a> {
             .zip(next)
             .map(|(before, after)| (after - before).max(0.0))
     }
+
+    /// How much slower each run was than the fastest one before it, seconds.
+    fn above_best_so_far(&self) -> impl Iterator<Item = f64> + 'a {
+        let mut best = f64::INFINITY;
+        self.truths().map(move |truth| {
+            let above = (truth - best).max(0.0);
+            best = best.min(truth);
+            above
+        })
+    }
 }
 
 #[cfg(test)]

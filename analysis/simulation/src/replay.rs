@@ -260,7 +260,7 @@ impl Study<'_> {
 mod tests {
     use std::path::Path;
 
-    use io_autotune_engine::{MethodName, Noise};
+    use io_autotune_engine::{ChildRevisits, MethodName, Noise};
     use io_autotune_optimize::SpaceFile;
     use proptest::prelude::*;
 
@@ -333,12 +333,13 @@ mod tests {
         assert!(trajectory.runs.iter().all(|run| run.role.explores()));
     }
 
-    /// Without noise reduction a child runs once, so nothing but the default could be recommended.
+    /// Where nothing runs twice a child runs once, so nothing but the default could be recommended.
     #[test]
     fn the_papers_recommend_what_ran_once() {
         let table = table(false);
         let mut plan = plan(MethodName::Robert2020, 30, 1);
         plan.settings.robert2020.noise = Noise::None;
+        plan.settings.robert2020.revisits = ChildRevisits::Never;
         plan.counted = Counted::Exploring;
         let trajectory = replay(&table, &plan, 0);
         let best = trajectory.recommended;

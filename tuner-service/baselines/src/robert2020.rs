@@ -18,6 +18,7 @@ mod tests;
 
 use rand_chacha::ChaCha8Rng;
 
+use genetics::Child;
 use io_autotune_model::reason::{BestKnownBecause, Reason};
 use io_autotune_model::space::Point;
 use io_autotune_search::regret;
@@ -26,7 +27,8 @@ use io_autotune_search::{Method, MethodContext, Proposal, neighbourhood};
 use resampling::Rule;
 
 pub use settings::{
-    Crossover, Mutation, NeighboursOf, Noise, Regression, Resampling, Robert2020, Selection, Weight,
+    ChildRevisits, Crossover, Mutation, NeighboursOf, Noise, Regression, Resampling, Robert2020,
+    Selection, Weight,
 };
 pub use table_v::table_v;
 
@@ -80,6 +82,17 @@ fn is_new(context: &MethodContext<'_>, rule: Rule, point: &Point) -> bool {
     })
 }
 
+/// Returns true if a child may run, be it new or one of the tested points that may run again.
+fn may_run(settings: &Robert2020, context: &MethodContext<'_>, rule: Rule, child: &Child) -> bool {
+    let again = match settings.revisits {
+        ChildRevisits::Never => false,
+        ChildRevisits::UnlikeParents => !child.parents.contains(&child.point),
+        ChildRevisits::Any => true,
+    };
+    let tested = || context.space().admits(&child.point) && context.can_run_again(&child.point);
+    is_new(context, rule, &child.point) || again && tested()
+}
+
 fn new_child(
     settings: &Robert2020,
     context: &MethodContext<'_>,
@@ -93,7 +106,7 @@ fn new_child(
         let Some(child) = genetics::breed(settings, context, &population, rng) else {
             return Proposal::Wait(BestKnownBecause::NothingFinished);
         };
-        if is_new(&child.point) {
+        if may_run(settings, context, rule, &child) {
             let parents = child
                 .parents
                 .map(|parent| context.space().parametrization(&parent));

@@ -25,7 +25,10 @@ pub use io_autotune_baselines::{
     alabed2021::{Alabed2021Multitask, Clusters},
     cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic},
     robert2019::{Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate},
-    robert2020::{Crossover, Noise, Regression, Resampling, Robert2020, Selection, table_v},
+    robert2020::{
+        ChildRevisits, Crossover, NeighboursOf, Noise, Regression, Resampling, Robert2020,
+        Selection, table_v,
+    },
 };
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Candidate, Changed, Choice, Chosen, Comparison, Condition,
@@ -55,7 +58,7 @@ pub use study::next::{next, phase};
 pub use study::proof::settings::ProofSettings;
 pub use study::recommend::Recommendation;
 pub use study::rules::with_rules_table;
-pub use study::settings::{MethodName, PriorFrom, Settings, SettingsOfTheMethod};
+pub use study::settings::{MethodName, PriorFrom, Settings, SettingsOfTheMethod, stored_settings};
 pub use study::situation::Situation;
 pub use study::steering::{KnownLimit, Steering, ToldBy};
 pub use study::stopping::elsewhere::chosen;
@@ -64,4 +67,4 @@ pub use study::warm_start::MOST_INHERITED;
 
 /// The engine's version, which is stored with every suggestion because a replay needs the same one.
 /// It changes whenever an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 12";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 13";

@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use io_autotune_online::{
-    Action, Directions, IoPathTune, Lever, Observation, Policy, Reason, Responsive, Settling,
+    Action, Contention, Directions, IoPathTune, Lever, Observation, Policy, Reason, Responsive,
+    Settling,
 };
 use io_autotune_protocol::{OnlineEntry, OnlinePolicy, OnlineReason, confine};
 use nix::libc;
@@ -231,6 +232,10 @@ impl Agent {
                 }
             }
         }
+        // A lever may move another along: Lustre raises max_dirty_mb with what may be in flight.
+        for (lever, set) in self.levers.iter().zip(&self.set) {
+            lever.holds(*set);
+        }
         (Some(reason), moves)
     }
 }
@@ -247,9 +252,15 @@ fn wait_until(due: Instant) {
 }
 
 fn policy(of: OnlinePolicy, bounds: Vec<Lever>, began: &[u64]) -> Box<dyn Policy> {
+    let published = |directions, contention| -> Box<dyn Policy> {
+        Box::new(IoPathTune::new(bounds.clone(), directions, contention))
+    };
     match of {
-        OnlinePolicy::Iopathtune => Box::new(IoPathTune::new(bounds, Directions::Shared)),
-        OnlinePolicy::IopathtuneEach => Box::new(IoPathTune::new(bounds, Directions::OfEach)),
+        OnlinePolicy::Iopathtune => published(Directions::Shared, Contention::Dirty),
+        OnlinePolicy::IopathtuneEach => published(Directions::OfEach, Contention::Dirty),
+        OnlinePolicy::IopathtuneRequests => {
+            published(Directions::Shared, Contention::DirtyOrRequests)
+        }
         OnlinePolicy::Settling => Box::new(Settling::new(bounds, began.to_vec())),
     }
 }

@@ -648,10 +648,12 @@ fn tune_inside(
         let mut began = BTreeSet::new();
         for target in &targets {
             let value = world.read(target).map_err(at(target))?;
-            if let Some(own) = disturbed_by(target).filter(keeps_its_value) {
+            if let Some(own) = disturbed_by(target) {
                 let value = world.read(&own).map_err(at(&own))?;
                 keep(saved, &own, &value);
-                kept.push(Value { target: own, value });
+                if keeps_its_value(&own) {
+                    kept.push(Value { target: own, value });
+                }
             }
             keep(saved, target, &value);
             began.insert(value);
@@ -751,8 +753,16 @@ fn twin(target: &Target) -> Option<Target> {
 
 /// The setting that the kernel changes together with this one: a scheduler sets its own
 /// `nr_requests` (blk-mq's elevator_switch), a new `max_sectors_kb` recomputes the read-ahead
-/// (queue_limits_commit_update).
+/// (queue_limits_commit_update), and Lustre raises `max_dirty_mb` to what may be in flight
+/// (client_adjust_max_dirty), and does not lower it again.
 fn disturbed_by(target: &Target) -> Option<Target> {
+    if let Target::Lctl { name } = target {
+        let (device, setting) = name.rsplit_once('.')?;
+        let in_flight = ["max_pages_per_rpc", "max_rpcs_in_flight"].contains(&setting);
+        return (device.starts_with("osc.") && in_flight).then(|| Target::Lctl {
+            name: format!("{device}.max_dirty_mb"),
+        });
+    }
     let Target::Block { device, name } = target else {
         return None;
     };
@@ -767,7 +777,8 @@ fn disturbed_by(target: &Target) -> Option<Target> {
     })
 }
 
-/// Returns true if a disturbed target keeps its old value. `nr_requests` belongs to the scheduler.
+/// Returns true if a disturbed target keeps its old value during the job. `nr_requests` belongs to
+/// the scheduler, and Lustre's `max_dirty_mb` to what may be in flight.
 fn keeps_its_value(target: &Target) -> bool {
     matches!(target, Target::Block { name, .. } if name == "read_ahead_kb")
 }
@@ -1287,7 +1298,8 @@ mod tests {
             fs::set_permissions(&lctl, executable).unwrap();
             let config = format!(
                 "[exclusive]\ncpus = 8\n[settings]\nlctl = {lctl:?}\nsys = {:?}\nproc = {:?}\n\
-                 [[settings.allow]]\nkind = \"lctl\"\nname = \"osc.*.max_dirty_mb\"\nmin = 1\nmax = 4096\n",
+                 [[settings.allow]]\nkind = \"lctl\"\nname = \"osc.*.max_dirty_mb\"\nmin = 1\nmax = 4096\n\
+                 [[settings.allow]]\nkind = \"lctl\"\nname = \"osc.*.max_rpcs_in_flight\"\nmin = 1\nmax = 256\n",
                 root.path().join("sys"),
                 root.path().join("proc"),
             );
@@ -1304,7 +1316,9 @@ mod tests {
 
         fn mount(&self, instance: &str) {
             let file = self.file(instance);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let directory = file.parent().unwrap();
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join("max_rpcs_in_flight"), "8\n").unwrap();
             fs::write(file, "2000\n").unwrap();
         }
 
@@ -1328,13 +1342,17 @@ mod tests {
         }
 
         fn applied(&self) -> Outcome {
+            self.given(&Self::delivery())
+        }
+
+        fn given(&self, delivery: &Delivery) -> Outcome {
             let job = Job {
                 job_id: JOB,
                 ..testing::job()
             };
             let journal = self.root.path().join("journal");
             apply(
-                &Self::delivery(),
+                delivery,
                 &job,
                 Ok(&self.config),
                 (&self.spool(), &journal),
@@ -1356,6 +1374,35 @@ mod tests {
         fn restore(&self) {
             restore(Some(("c", "n1")), &self.config, &self.spool(), &|_, _| {});
         }
+    }
+
+    /// client_adjust_max_dirty raises it with what may be in flight, and does not lower it again.
+    ///
+    /// Promise: a setting stays changed after a job
+    #[test]
+    fn what_lustre_raises_along_is_put_back_too() {
+        let lustre = Lustre::mounted("ff9a");
+        let delivery = Delivery {
+            settings: vec![DeliveredSetting {
+                kind: SettingKind::Lctl,
+                name: "osc.*.max_rpcs_in_flight".into(),
+                value: "256".into(),
+            }],
+            ..Delivery::default()
+        };
+        let outcome = lustre.given(&delivery);
+        assert!(matches!(outcome, Outcome::InForce { .. }), "{outcome:?}");
+        let file = lustre.file("ff9a");
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            "2000\n",
+            "it is Lustre's to raise during the job"
+        );
+        fs::write(&file, "4096\n").unwrap();
+        lustre.restore();
+        let put_back = |name: &str| fs::read_to_string(file.with_file_name(name)).unwrap();
+        assert_eq!(put_back("max_dirty_mb").trim(), "2000");
+        assert_eq!(put_back("max_rpcs_in_flight").trim(), "8");
     }
 
     /// Attack (files): A file system is mounted under another name while a job has a setting of it.

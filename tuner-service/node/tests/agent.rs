@@ -108,7 +108,12 @@ fn await_true(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn it_climbs_where_twice_the_value_brings_more_and_leaves_all_else_alone() {
-    for policy in ["iopathtune", "iopathtune-each", "settling"] {
+    for policy in [
+        "iopathtune",
+        "iopathtune-each",
+        "iopathtune-requests",
+        "settling",
+    ] {
         let mut agent = Ready::new(policy);
         agent.go();
         let (mut moved, mut last) = (0.0, Instant::now());

@@ -9,8 +9,7 @@
 //! - *The same way*: see [`Directions`].
 //! - The first move is up, because defaults are made for small clients.
 //! - Equal bandwidth is no improvement.
-//! - Contention means that dirty data grow while programs give as much as before, and bandwidth
-//!   falls. A move that was taken back is not judged again.
+//! - *Contention*: see [`Contention`]. A move that was taken back is not judged again.
 //! - At its bound a lever changes direction. A lever without room is passed over.
 //! - An idle period, and one with a missing statistic, is no turn.
 
@@ -26,11 +25,24 @@ pub enum Directions {
     OfEach,
 }
 
+/// The signs of contention. The paper calculates four metrics ([`Observation`]) and observes
+/// "whether I/O contentions are developing or not based on these metrics"; it does not say how.
+/// Bandwidth falls under either reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contention {
+    /// Before the requests: pages get cached as quickly as before, and dirty data grow.
+    Dirty,
+    /// There, or behind the requests: the client generates RPCs as quickly as before, and they
+    /// transfer less. So each of the four metrics can decide.
+    DirtyOrRequests,
+}
+
 /// The state between two periods.
 #[derive(Clone, Debug)]
 pub struct IoPathTune {
     levers: Vec<Lever>,
     directions: Directions,
+    contention: Contention,
     /// The direction of each lever; if shared, the first is that of all levers.
     ways: Vec<Direction>,
     turn: usize,
@@ -46,8 +58,9 @@ struct Move {
 
 impl IoPathTune {
     /// A policy that has not moved anything yet.
-    pub fn new(levers: Vec<Lever>, directions: Directions) -> Self {
+    pub fn new(levers: Vec<Lever>, directions: Directions, contention: Contention) -> Self {
         IoPathTune {
+            contention,
             ways: vec![Direction::Up; levers.len()],
             levers,
             directions,
@@ -103,7 +116,7 @@ impl Policy for IoPathTune {
         let (Some(before), Some(last)) = (before, self.last.take()) else {
             return self.turn(set, Reason::First);
         };
-        if is_contention(&before, &seen) {
+        if self.contention.develops(&before, &seen) {
             self.turn_round(last.lever);
             return Some(Action {
                 values: with(set, last.lever, last.from),
@@ -129,8 +142,17 @@ impl Policy for IoPathTune {
     }
 }
 
-fn is_contention(before: &Observation, seen: &Observation) -> bool {
-    seen.dirty > before.dirty && seen.cached >= before.cached && seen.bandwidth < before.bandwidth
+impl Contention {
+    fn develops(self, before: &Observation, seen: &Observation) -> bool {
+        let before_requests = seen.dirty > before.dirty && seen.cached >= before.cached;
+        // A path whose requests are not counted has none.
+        let behind_requests = before.requests > 0.0 && seen.requests >= before.requests;
+        let jams = match self {
+            Contention::Dirty => before_requests,
+            Contention::DirtyOrRequests => before_requests || behind_requests,
+        };
+        jams && seen.bandwidth < before.bandwidth
+    }
 }
 
 fn with(set: &[u64], lever: usize, value: u64) -> Vec<u64> {

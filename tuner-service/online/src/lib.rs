@@ -9,7 +9,7 @@ mod iopathtune;
 mod responsive;
 mod settling;
 
-pub use iopathtune::{Directions, IoPathTune};
+pub use iopathtune::{Contention, Directions, IoPathTune};
 pub use responsive::Responsive;
 pub use settling::Settling;
 
@@ -33,17 +33,17 @@ pub enum Direction {
 }
 
 /// The activity of a client's I/O path in a period: the four metrics of Rashid et al., "Design of
-/// IOPathTune". Reads count as writes do.
+/// IOPathTune", each with their words for it. Reads count as writes do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// Data waiting in the page cache at the end of the period, in bytes.
+    /// "How much data is in the dirty page cache": at the end of the period, in bytes.
     pub dirty: f64,
-    /// The rate at which programs put data into the page cache or take them from it, in bytes a
-    /// second.
+    /// "How fast the pages are getting cached": what programs put into the page cache or take from
+    /// it, in bytes a second.
     pub cached: f64,
-    /// Requests that the client made, per second.
+    /// "How quickly the client can generate RPCs": requests per second.
     pub requests: f64,
-    /// The rate at which these moved data, in bytes a second.
+    /// "What speed the client is achieving while transferring RPCs": bytes a second.
     pub bandwidth: f64,
 }
 

@@ -122,7 +122,7 @@ impl Brought {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Directions, IoPathTune, Settling};
+    use crate::{Contention, Directions, IoPathTune, Settling};
 
     const LEVERS: [Lever; 2] = [
         Lever {
@@ -170,7 +170,11 @@ mod tests {
     }
 
     fn published() -> Box<dyn Policy> {
-        Box::new(IoPathTune::new(LEVERS.to_vec(), Directions::OfEach))
+        Box::new(IoPathTune::new(
+            LEVERS.to_vec(),
+            Directions::OfEach,
+            Contention::Dirty,
+        ))
     }
 
     #[test]

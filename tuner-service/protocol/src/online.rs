@@ -14,6 +14,8 @@ pub enum OnlinePolicy {
     Iopathtune,
     /// IOPathTune in another reading of the paper: each lever has a direction of its own.
     IopathtuneEach,
+    /// IOPathTune as published, where the rate of requests decides about contention too.
+    IopathtuneRequests,
     /// The project's own policy: it remembers the result of each setting, and rests where no
     /// setting near by is better.
     Settling,
@@ -28,6 +30,7 @@ io_autotune_model::words!(
     OnlinePolicy, "policy",
     Iopathtune => "iopathtune",
     IopathtuneEach => "iopathtune-each",
+    IopathtuneRequests => "iopathtune-requests",
     Settling => "settling",
 );
 

@@ -36,15 +36,27 @@ pub enum Scale {
     Seconds,
 }
 
-/// The untested point with the highest acquisition function.
+/// The points among which the acquisition function chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Revisits {
+    /// The untested points: nothing runs twice.
+    #[default]
+    Never,
+    /// All points: a tested one runs again where the function is highest there.
+    Any,
+}
+
+/// The point with the highest acquisition function.
 pub fn propose(
     context: &MethodContext<'_>,
     acquisition: Acquisition,
     scale: Scale,
+    revisits: Revisits,
     rng: &mut ChaCha8Rng,
 ) -> Proposal {
     let model = || Model::new(context.view, scale);
-    propose_by(context, model, acquisition, rng)
+    propose_by(context, model, acquisition, revisits, rng)
 }
 
 /// [`propose`] with another process than the surrogate.
@@ -52,6 +64,7 @@ pub fn propose_by<P: Process>(
     context: &MethodContext<'_>,
     model: impl FnOnce() -> Option<Model<P>>,
     acquisition: Acquisition,
+    revisits: Revisits,
     rng: &mut ChaCha8Rng,
 ) -> Proposal {
     if let Some(wait) = context.nothing_known() {
@@ -61,7 +74,10 @@ pub fn propose_by<P: Process>(
         return random::draw(context, rng);
     };
     let mut candidates = model.candidates(context.view, rng);
-    candidates.retain(|point| context.is_untested(point));
+    candidates.retain(|point| {
+        let again = revisits == Revisits::Any && context.can_run_again(point);
+        again || context.is_untested(point)
+    });
     let count = candidates.len() as u64;
     let predictions = model.process.expect_all(&candidates);
     let best = candidates
@@ -330,7 +346,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::testing::{grid, history, normal, tested};
+    use crate::testing::{grid, history, normal, tested, with_context};
 
     fn model() -> Model<Surrogate> {
         model_of(Scale::Log)
@@ -413,5 +429,28 @@ mod tests {
         let near = worth(Acquisition::ExpectedImprovement, 4);
         let far = worth(Acquisition::ExpectedImprovement, 2);
         assert!(far > near);
+    }
+
+    /// Robert 2019, section III-B-1: "We simply evaluated the function over the whole grid and
+    /// selected the maximum value".
+    #[test]
+    fn robert2019_iii_b_1_the_whole_grid_may_have_its_maximum_where_it_was_tested() {
+        let space = grid(&[9]);
+        let entries = [(0, 50.0), (4, 40.0), (5, 20.0), (6, 40.0), (8, 60.0)]
+            .map(|(level, time)| tested(&space, &[level], &[time; 3], 0));
+        let history = history(entries.to_vec(), 0, 0);
+        let next = |revisits| {
+            let least = Acquisition::PosteriorMinimum;
+            let mut rng = ChaCha8Rng::seed_from_u64(1);
+            let method = crate::random::Random;
+            with_context(&space, &history, &[], &method, 1, |context| {
+                match propose(context, least, Scale::Log, revisits, &mut rng) {
+                    Proposal::Run { point, .. } => point.0[0],
+                    other => panic!("there is much to try: {other:?}"),
+                }
+            })
+        };
+        assert_eq!(next(Revisits::Any), 5);
+        assert!(![0, 4, 5, 6, 8].contains(&next(Revisits::Never)));
     }
 }

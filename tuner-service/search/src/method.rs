@@ -74,6 +74,14 @@ impl<'a> MethodContext<'a> {
         *point != self.view.default && self.view.get(point).is_none_or(open)
     }
 
+    /// Returns true if a point has a mean and may run once more: none of its runs is in flight, has
+    /// failed or was cut short, and it is not the default, which is known from its own runs.
+    pub fn can_run_again(&self, point: &Point) -> bool {
+        let open =
+            |known: &Known| known.mean().is_some() && known.in_flight == 0 && known.lost() == 0;
+        *point != self.view.default && self.view.get(point).is_some_and(open)
+    }
+
     /// The space.
     pub fn space(&self) -> &'a Space {
         self.view.space

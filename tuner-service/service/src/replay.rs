@@ -20,6 +20,7 @@ pub(crate) struct Kept {
     draw: Option<f64>,
     #[serde(default)]
     outlook: Outlook,
+    #[serde(deserialize_with = "io_autotune_engine::stored_settings")]
     settings: Settings,
     pub(crate) judged: i64,
     /// The epochs of the studies that shared with it.
@@ -228,5 +229,21 @@ mod tests {
         assert_eq!(refused(exported), NothingToReplay::Elsewhere);
         let broken = json!({ "judged": "x", "overrides": {} });
         assert!(matches!(refused(broken), NothingToReplay::Unreadable(_)));
+    }
+
+    /// A replay decides as the run's own engine did: a setting that is younger than the run means
+    /// what was done without it.
+    #[test]
+    fn a_setting_that_did_not_exist_yet_means_what_was_done_then() {
+        let steering = serde_json::to_value(Steering::default()).unwrap();
+        let stored = json!({
+            "engine_version": "io-autotune-engine 12", "seed": "7", "judged": 0, "pending": [],
+            "settings": { "method": "robert2020", "robert2020": { "mutation_rate": 0.3 } },
+            "overrides": steering,
+        });
+        let settings = Kept::read(&stored).unwrap().settings;
+        let of = |settings: &Settings| serde_json::to_value(&settings.robert2020).unwrap();
+        assert_eq!(of(&settings)["revisits"], "never");
+        assert_ne!(of(&Settings::default())["revisits"], "never");
     }
 }

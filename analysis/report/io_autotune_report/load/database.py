@@ -153,7 +153,7 @@ def spaces(
     return found
 
 
-ONLINE_POLICIES = ("iopathtune", "iopathtune-each", "settling")
+ONLINE_POLICIES = ("iopathtune", "iopathtune-each", "iopathtune-requests", "settling")
 """Who can decide inside a job, as parametrizations name them: no other epoch has had an agent."""
 
 _ONLINE = f"""

@@ -37,6 +37,12 @@ pub(super) const TABLE_1: Group = Group {
             of: exploration_cost,
         },
         Metric {
+            name: "ECBest",
+            unit: "s",
+            meaning: "the same against the best run before it, not the last one",
+            of: exploration_cost_of_the_best,
+        },
+        Metric {
             name: "Regressions",
             unit: "runs",
             meaning: "how many runs are slower than the one before them",
@@ -80,6 +86,11 @@ fn exploration_cost(course: &Course<'_>) -> Option<f64> {
     Some(course.regressions().sum())
 }
 
+/// "Worse than he has already seen it" (table 1), read as worse than the best so far.
+fn exploration_cost_of_the_best(course: &Course<'_>) -> Option<f64> {
+    Some(course.above_best_so_far().sum())
+}
+
 fn regressions(course: &Course<'_>) -> Option<f64> {
     Some(
         course
@@ -109,6 +120,7 @@ mod tests {
         assert_eq!((of("S"), of("IS"), of("DistOpt")), (100.0, 3.0, 0.0));
         assert_eq!(of("AvgDist"), (20.0 + 100.0 + 0.0 + 10.0 + 100.0) / 5.0);
         assert_eq!((of("EC"), of("Regressions")), (80.0 + 10.0 + 90.0, 3.0));
+        assert_eq!(of("ECBest"), 80.0 + 0.0 + 10.0 + 100.0);
         assert_eq!(of("ET"), 0.5);
         let gain = 100.0 * (1.0 - (120.0 + 200.0 + 100.0 + 110.0 + 200.0) / 600.0);
         assert!((of("Gain") - gain).abs() < 1e-9);

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::settings::{Alabed2021Multitask, Clusters, MOST_TASKS, Objective};
 use io_autotune_model::space::{ABSENT, Point, Space};
-use io_autotune_search::acquisition::{self, Model, Process};
+use io_autotune_search::acquisition::{self, Model, Process, Revisits};
 use io_autotune_search::history::Moments;
 use io_autotune_search::history::by_point::View;
 use io_autotune_search::surrogate::coregionalisation::Cluster;
@@ -33,7 +33,7 @@ impl Method for Alabed2021Multitask {
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
         let model = || model(context.view, self);
-        acquisition::propose_by(context, model, self.acquisition, rng)
+        acquisition::propose_by(context, model, self.acquisition, Revisits::Never, rng)
     }
 }
 

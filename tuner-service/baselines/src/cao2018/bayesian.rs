@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::settings::Cao2018Bayesian;
 use io_autotune_model::reason::Acquisition;
 use io_autotune_model::space::Space;
-use io_autotune_search::acquisition::{self, Scale};
+use io_autotune_search::acquisition::{self, Revisits, Scale};
 use io_autotune_search::{Method, MethodContext, Proposal};
 
 impl Method for Cao2018Bayesian {
@@ -15,6 +15,7 @@ impl Method for Cao2018Bayesian {
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-        acquisition::propose(context, Acquisition::ExpectedImprovement, Scale::Log, rng)
+        let improvement = Acquisition::ExpectedImprovement;
+        acquisition::propose(context, improvement, Scale::Log, Revisits::Never, rng)
     }
 }

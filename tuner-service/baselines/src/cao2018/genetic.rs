@@ -1,15 +1,16 @@
 //! The genetic algorithm of Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): generations
 //! of 8. It is stateless, see [`io_autotune_search::replay`].
 //!
-//! The paper gives population and mutation rate; the rest follows its library Pyevolve: rank
-//! selection, one-point crossover into two children, and the best member survives if no child is
-//! better. The first generation is the default and a Latin hypercube (in the paper seven file
+//! The paper gives population and mutation rate; the rest follows its library Pyevolve: one-point
+//! crossover into two children of nine pairs in ten, and the best member survives if no child is
+//! better. The selection of parents is a setting ([`Cao2018Selection`]), because the paper's words
+//! and its library's default differ. The first generation is the default and a Latin hypercube (in the paper seven file
 //! systems' defaults). A generation must end before the next is bred.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::settings::Cao2018Genetic;
+use super::settings::{Cao2018Genetic, Cao2018Selection};
 use crate::revisits::Purse;
 use io_autotune_model::reason::{BestKnownBecause, Reason};
 use io_autotune_model::space::{Point, Space, levels_of, other_level};
@@ -50,7 +51,7 @@ impl Cao2018Genetic {
         let mut children: Vec<Child> = (0..u64::from(population.div_ceil(2)))
             .flat_map(|pair| {
                 let mut drawn = replay::generator(rng, number * MOST_PAIRS + pair);
-                couple(space, generation, self.mutation_rate, &mut drawn)
+                couple(self, space, generation, &mut drawn)
             })
             .collect();
         children.truncate(population as usize);
@@ -128,18 +129,18 @@ fn rank(members: &mut [Member]) {
 }
 
 fn couple(
+    settings: &Cao2018Genetic,
     space: &Space,
     generation: &[Member],
-    mutation_rate: f64,
     rng: &mut ChaCha8Rng,
 ) -> [Child; 2] {
     for _ in 1..DRAWS {
-        let children = cross(space, generation, mutation_rate, rng);
+        let children = cross(settings, space, generation, rng);
         if children.iter().all(|child| space.admits(&child.point)) {
             return children;
         }
     }
-    cross(space, generation, mutation_rate, rng).map(|mut child| {
+    cross(settings, space, generation, rng).map(|mut child| {
         child.point = space.approach(&child.parents[0], &child.point, rng);
         child
     })
@@ -147,24 +148,23 @@ fn couple(
 
 /// Two children, which the space may not admit.
 fn cross(
+    settings: &Cao2018Genetic,
     space: &Space,
     generation: &[Member],
-    mutation_rate: f64,
     rng: &mut ChaCha8Rng,
 ) -> [Child; 2] {
-    let one = by_rank(generation.len(), rng);
-    let other = (0..DRAWS)
-        .map(|_| by_rank(generation.len(), rng))
-        .find(|drawn| *drawn != one);
-    let parents = [one, other.unwrap_or(one)].map(|index| &generation[index].point);
+    let parents = select(settings.selection, generation, rng);
+    let parents = parents.map(|index| &generation[index].point);
     let places = space.parameters().len().saturating_sub(1);
-    let cut = (places > 0).then(|| 1 + rng.random_range(0..places));
+    // A rate of 1 draws nothing, so that what was decided before there was a rate stays the same.
+    let crosses = settings.crossover_rate >= 1.0 || rng.random::<f64>() < settings.crossover_rate;
+    let cut = (crosses && places > 0).then(|| 1 + rng.random_range(0..places));
     let [mut first, mut second] = parents.map(Point::clone);
     if let Some(cut) = cut {
         first.0[cut..].swap_with_slice(&mut second.0[cut..]);
     }
     let mut finish = |mut point: Point, parents: [&Point; 2]| {
-        let mutated = mutate(space, &mut point, mutation_rate, rng);
+        let mutated = mutate(space, &mut point, settings.mutation_rate, rng);
         Child {
             point: space.canonical(point),
             parents: parents.map(Point::clone),
@@ -177,7 +177,44 @@ fn cross(
     [first, second]
 }
 
-/// Rank selection: of n members the first is drawn n times as often as the last.
+/// The places of two parents in a generation, which is ordered by mean. Pyevolve may draw one member
+/// twice; linear ranks are drawn without replacement.
+fn select(selection: Cao2018Selection, generation: &[Member], rng: &mut ChaCha8Rng) -> [usize; 2] {
+    match selection {
+        Cao2018Selection::Best => [0, 1].map(|_| one_of_the_best(generation, rng)),
+        Cao2018Selection::Proportional => [0, 1].map(|_| by_throughput(generation, rng)),
+        Cao2018Selection::Ranks => {
+            let one = by_rank(generation.len(), rng);
+            let other = (0..DRAWS)
+                .map(|_| by_rank(generation.len(), rng))
+                .find(|drawn| *drawn != one);
+            [one, other.unwrap_or(one)]
+        }
+    }
+}
+
+/// "This selector will pick the best individual of the population every time" (Pyevolve,
+/// `GRankSelector`): one of those with the best's mean.
+fn one_of_the_best(generation: &[Member], rng: &mut ChaCha8Rng) -> usize {
+    let best = generation.first().map_or(0.0, |member| member.mean);
+    let equal = generation.partition_point(|member| member.mean <= best);
+    rng.random_range(0..equal.max(1))
+}
+
+/// Draws a member with a probability proportional to its throughput.
+fn by_throughput(generation: &[Member], rng: &mut ChaCha8Rng) -> usize {
+    let best = generation.first().map_or(1.0, |member| member.mean);
+    // The best has weight 1: weights in (0, 1] have a finite sum.
+    let weight = |member: &Member| best / member.mean;
+    let mut left = rng.random::<f64>() * generation.iter().map(weight).sum::<f64>();
+    let drawn = generation.iter().position(|member| {
+        left -= weight(member);
+        left < 0.0
+    });
+    drawn.unwrap_or(generation.len().saturating_sub(1))
+}
+
+/// Linear ranks: of n members the first is drawn n times as often as the last.
 fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
     let mut left = rng.random_range(0..count * (count + 1) / 2);
     for index in 0..count {
@@ -252,10 +289,16 @@ mod tests {
             point: Point(levels),
             mean: 1.0,
         });
+        let settings = Cao2018Genetic {
+            mutation_rate: 0.0,
+            selection: Cao2018Selection::Ranks,
+            crossover_rate: 1.0,
+            ..Cao2018Genetic::default()
+        };
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut cuts = std::collections::BTreeSet::new();
         for _ in 0..50 {
-            let [one, other] = cross(&space, &parents, 0.0, &mut rng);
+            let [one, other] = cross(&settings, &space, &parents, &mut rng);
             let cut = one.cut.unwrap();
             cuts.insert(cut);
             assert!(
@@ -274,17 +317,92 @@ mod tests {
         assert_eq!(cuts, [1, 2, 3].into());
     }
 
-    #[test]
-    fn cao2018_ii_2_better_chromosomes_survive_more_often() {
+    /// How often each of four members is a parent in 6,000 pairs; the second and third are alike.
+    fn parents(selection: Cao2018Selection) -> [u32; 4] {
+        let generation: Vec<Member> = [1.0, 2.0, 2.0, 4.0]
+            .into_iter()
+            .enumerate()
+            .map(|(level, mean)| Member {
+                point: Point(vec![level as u32]),
+                mean,
+            })
+            .collect();
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut drawn = [0_u32; 3];
+        let mut drawn = [0_u32; 4];
         for _ in 0..6000 {
-            drawn[by_rank(3, &mut rng)] += 1;
+            for parent in select(selection, &generation, &mut rng) {
+                drawn[parent] += 1;
+            }
         }
-        // 3/6, 2/6, 1/6; the standard deviations are below 39.
-        for (count, expected) in drawn.into_iter().zip([3000_u32, 2000, 1000]) {
-            assert!(count.abs_diff(expected) < 200, "{drawn:?}");
+        drawn
+    }
+
+    fn is_near(drawn: [u32; 4], expected: [u32; 4]) -> bool {
+        let together = drawn.into_iter().zip(expected);
+        // The standard deviations are below 56.
+        together
+            .into_iter()
+            .all(|(count, expected)| count.abs_diff(expected) < 280)
+    }
+
+    /// Cao 2018, section 4.2: "configurations with low throughput values have a lower chance to be
+    /// picked as parents".
+    #[test]
+    fn cao2018_iv_2_low_throughput_has_a_lower_chance_to_be_picked_as_a_parent() {
+        // Throughputs 4 : 2 : 2 : 1 of 9.
+        let drawn = parents(Cao2018Selection::Proportional);
+        assert!(is_near(drawn, [5333, 2667, 2667, 1333]), "{drawn:?}");
+    }
+
+    /// Pyevolve's `GRankSelector`: the best of the population, and those that are as good.
+    #[test]
+    fn cao2018_iii_the_librarys_default_selects_the_best_alone() {
+        assert_eq!(parents(Cao2018Selection::Best), [12_000, 0, 0, 0]);
+        let alike: Vec<Member> = [7.0, 7.0, 9.0]
+            .into_iter()
+            .map(|mean| Member {
+                point: Point(vec![0]),
+                mean,
+            })
+            .collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let drawn: std::collections::BTreeSet<usize> = (0..100)
+            .flat_map(|_| select(Cao2018Selection::Best, &alike, &mut rng))
+            .collect();
+        assert_eq!(drawn, [0, 1].into());
+    }
+
+    #[test]
+    fn linear_ranks_follow_the_order_alone() {
+        // Firsts 4 : 3 : 2 : 1 of 10; the second is another one.
+        let drawn = parents(Cao2018Selection::Ranks);
+        assert!(drawn.is_sorted_by(|a, b| a > b), "{drawn:?}");
+        assert_eq!(drawn.iter().sum::<u32>(), 12_000);
+    }
+
+    /// Pyevolve crosses nine pairs in ten; the others' children are copies.
+    #[test]
+    fn cao2018_iii_a_pair_that_is_not_crossed_has_copies_for_children() {
+        let space = grid(&[2, 2, 2, 2]);
+        let generation = [vec![0; 4], vec![1; 4]].map(|levels| Member {
+            point: Point(levels),
+            mean: 1.0,
+        });
+        let settings = Cao2018Genetic {
+            mutation_rate: 0.0,
+            ..Cao2018Genetic::default()
+        };
+        assert_eq!(settings.crossover_rate, 0.9);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut crossed = 0;
+        for _ in 0..2000 {
+            let children = cross(&settings, &space, &generation, &mut rng);
+            let copies = children.iter().all(|one| one.point == one.parents[0]);
+            assert!(children[0].cut.is_some() || copies);
+            crossed += u32::from(children[0].cut.is_some());
         }
+        // The standard deviation is 13.
+        assert!((1735..1865).contains(&crossed), "{crossed}");
     }
 
     #[test]

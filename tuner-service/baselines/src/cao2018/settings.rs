@@ -54,6 +54,25 @@ pub struct Cao2018Genetic {
     pub mutation_rate: f64,
     /// The cost of revisiting a tested point.
     pub revisits: Revisits,
+    /// The selection of parents.
+    pub selection: Cao2018Selection,
+    /// The probability that two parents are crossed, from 0 to 1; otherwise their children are
+    /// copies of them. The paper gives no number: 0.9 is Pyevolve's.
+    pub crossover_rate: f64,
+}
+
+/// The selection of parents among a generation. The paper: "configurations with low throughput
+/// values have a lower chance to be picked as parents" (section 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cao2018Selection {
+    /// The best, or one of those that are equally good: Pyevolve's default, `GRankSelector`.
+    Best,
+    /// By throughput: the reciprocal of the mean.
+    #[default]
+    Proportional,
+    /// By rank: of n members the first is drawn n times as often as the last.
+    Ranks,
 }
 
 impl Default for Cao2018Genetic {
@@ -62,6 +81,8 @@ impl Default for Cao2018Genetic {
             population: 8,
             mutation_rate: 0.02,
             revisits: Revisits::default(),
+            selection: Cao2018Selection::default(),
+            crossover_rate: 0.9,
         }
     }
 }
@@ -126,7 +147,8 @@ impl Cao2018Genetic {
     pub fn validate(&self) -> Result<(), SettingsError> {
         let setting = "cao2018-genetic.population";
         whole(setting, self.population, 2, MAX_DESIGN_POINTS)?;
-        probability("cao2018-genetic.mutation_rate", self.mutation_rate)
+        probability("cao2018-genetic.mutation_rate", self.mutation_rate)?;
+        probability("cao2018-genetic.crossover_rate", self.crossover_rate)
     }
 }
 

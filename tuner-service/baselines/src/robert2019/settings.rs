@@ -5,7 +5,7 @@ use crate::annealing::Restart;
 use io_autotune_model::reason::Acquisition;
 use serde::{Deserialize, Serialize};
 
-use io_autotune_search::acquisition::Scale;
+use io_autotune_search::acquisition::{self, Scale};
 use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, positive, probability, whole};
 
 /// The settings of the method `robert2019-surrogate`.
@@ -19,6 +19,8 @@ pub struct Robert2019Surrogate {
     /// The quantity that the process models. The paper says no more than "gaussian process
     /// regression".
     pub scale: Scale,
+    /// Whether a tested point may run again.
+    pub revisits: acquisition::Revisits,
 }
 
 impl Default for Robert2019Surrogate {
@@ -27,6 +29,7 @@ impl Default for Robert2019Surrogate {
             design_points: 15,
             acquisition: Acquisition::default(),
             scale: Scale::default(),
+            revisits: acquisition::Revisits::default(),
         }
     }
 }

@@ -13,6 +13,6 @@ impl Method for Robert2019Surrogate {
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-        acquisition::propose(context, self.acquisition, self.scale, rng)
+        acquisition::propose(context, self.acquisition, self.scale, self.revisits, rng)
     }
 }

@@ -27,6 +27,8 @@ pub struct Robert2020 {
     pub mutation: Mutation,
     /// The set of which a neighbourhood is a share (section VI-B).
     pub neighbours_of: NeighboursOf,
+    /// The tested points that a child may be (section V says nothing of them).
+    pub revisits: ChildRevisits,
 }
 
 impl Default for Robert2020 {
@@ -41,6 +43,7 @@ impl Default for Robert2020 {
             weight: Weight::default(),
             mutation: Mutation::default(),
             neighbours_of: NeighboursOf::default(),
+            revisits: ChildRevisits::default(),
         }
     }
 }
@@ -99,6 +102,20 @@ pub enum NeighboursOf {
     Space,
     /// The tested points.
     Tested,
+}
+
+/// The tested points that a child may be, which then run once more. A child that may not run is
+/// drawn again. The papers say nothing of such children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildRevisits {
+    /// None: nothing runs twice, but for resampling.
+    Never,
+    /// Any but its parents, as in the authors' later program.
+    UnlikeParents,
+    /// Any: what crossover and mutation make runs, whatever it is.
+    #[default]
+    Any,
 }
 
 /// The crossover of two parents into one child (robert2020, section V-C).

@@ -49,9 +49,25 @@ fn searching(space: &Space, point: &Point) -> Pending {
     }
 }
 
+/// The proposal of a method that runs nothing twice but for resampling.
 fn propose(space: &Space, history: &History, pending: &[Pending]) -> Proposal {
-    let method = Robert2020::default();
-    with_context(space, history, pending, &method, SEED, |context| {
+    propose_by(&revisiting(ChildRevisits::Never), space, history, pending)
+}
+
+fn revisiting(revisits: ChildRevisits) -> Robert2020 {
+    Robert2020 {
+        revisits,
+        ..Robert2020::default()
+    }
+}
+
+fn propose_by(
+    method: &Robert2020,
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+) -> Proposal {
+    with_context(space, history, pending, method, SEED, |context| {
         method.propose(context, &mut rng(history.tally.total + 1))
     })
 }
@@ -384,4 +400,79 @@ fn robert2020_viii_d_mutation_happens_at_its_rate() {
     // 20 %; the standard deviation is 22 of 3000.
     assert_eq!(children, 3000);
     assert!((510..690).contains(&mutated), "{mutated} of {children}");
+}
+
+/// Robert 2020, section V, and 2019, section II-B-3, combine two of "the already tested" and run the
+/// child; neither says that a tested child is another matter. The authors' later program draws
+/// again what is one of the parents.
+#[test]
+fn robert2020_v_a_tested_child_runs_again_unless_told_otherwise() {
+    let space = grid(&[3, 3]);
+    let mut history = History::default();
+    for (ordinal, point) in space.points(100).unwrap().into_iter().enumerate() {
+        let times = [100.0 + ordinal as f64; 2];
+        let entry = tested(&space, &point.0, &times, ordinal as i64);
+        history.tested.push(entry);
+    }
+    let mut runs = |revisits| {
+        let (mut parents, mut others) = (0, 0);
+        for total in 0..200 {
+            history.tally.total = total;
+            match propose_by(&revisiting(revisits), &space, &history, &[]) {
+                Proposal::Run {
+                    point,
+                    reason: Reason::Child { parents: of, .. },
+                } => {
+                    assert_ne!(point, space.default_point(), "it has its own runs");
+                    let is_parent = of.contains(&space.parametrization(&point));
+                    parents += u32::from(is_parent);
+                    others += u32::from(!is_parent);
+                }
+                other => assert_eq!(other, Proposal::Exhausted),
+            }
+        }
+        (parents, others)
+    };
+    assert_eq!(runs(ChildRevisits::Never), (0, 0), "nothing is left to run");
+    let (parents, others) = runs(ChildRevisits::UnlikeParents);
+    assert!(parents == 0 && others > 150, "{others}");
+    let (parents, others) = runs(ChildRevisits::Any);
+    assert!(
+        parents > 20 && parents + others == 200,
+        "{parents} {others}"
+    );
+}
+
+/// A child that is in flight, or in quarantine, is drawn again under every reading.
+#[test]
+fn what_is_in_flight_or_fails_is_no_child() {
+    let space = grid(&[3]);
+    let mut history = History::default();
+    for level in 0..3 {
+        let times = [100.0 - f64::from(level); 2];
+        let entry = tested(&space, &[level], &times, i64::from(level));
+        history.tested.push(entry);
+    }
+    let method = revisiting(ChildRevisits::Any);
+    let flight = [searching(&space, &Point(vec![2]))];
+    let failing = {
+        let mut failing = history.clone();
+        for ordinal in 10..20 {
+            failing.tested[2].record_failure(ordinal);
+        }
+        failing
+    };
+    for total in 0..100 {
+        let (mut history, mut failing) = (history.clone(), failing.clone());
+        (history.tally.total, failing.tally.total) = (total, total);
+        for proposal in [
+            propose_by(&method, &space, &history, &flight),
+            propose_by(&method, &space, &failing, &[]),
+        ] {
+            assert!(
+                matches!(proposal, Proposal::Run { point, .. } if point == Point(vec![1])),
+                "what is left besides the default"
+            );
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The settings of studies.
 
+use serde::de::Error as _;
 use serde::ser::Error as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use io_autotune_model::words;
 
@@ -290,11 +291,38 @@ impl Serialize for SettingsOfTheMethod<'_> {
     }
 }
 
+/// The settings that did not exist before version 13 of the engine, by method: what the method did
+/// then. Their defaults are others.
+const BEFORE_13: [(&str, &str, &str); 3] = [
+    ("robert2020", "revisits", r#""never""#),
+    ("cao2018-genetic", "selection", r#""ranks""#),
+    ("cao2018-genetic", "crossover_rate", "1.0"),
+];
+
+/// Reads the settings that a run stored. A run stores every setting of its method, so one that is
+/// missing is younger than the run: it means what the method did without it, and not its default.
+pub fn stored_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
+    let mut stored = serde_json::Value::deserialize(deserializer)?;
+    for (method, setting, meant) in BEFORE_13 {
+        let table = stored
+            .get_mut(method)
+            .and_then(|table| table.as_object_mut());
+        if let Some(table) = table.filter(|table| !table.contains_key(setting)) {
+            let meant = serde_json::from_str(meant).map_err(D::Error::custom)?;
+            table.insert(setting.to_owned(), meant);
+        }
+    }
+    Settings::deserialize(stored).map_err(D::Error::custom)
+}
+
 #[cfg(test)]
 mod tests {
     use io_autotune_baselines::alabed2021::Clusters;
+    use io_autotune_baselines::cao2018::Cao2018Selection;
     use io_autotune_baselines::robert2019::{Restart, Robert2019Cooling};
-    use io_autotune_baselines::robert2020::{Crossover, Noise, Regression, Resampling, Selection};
+    use io_autotune_baselines::robert2020::{
+        ChildRevisits, Crossover, Noise, Regression, Resampling, Selection,
+    };
 
     use super::*;
     use crate::study::stopping::settings::{Distinct, Improvement, NothingLeft};
@@ -345,12 +373,12 @@ mod tests {
             )
             .replacen(
                 r#""drops_design_points": false"#,
-                "\"drops_design_points\": false,\n    \"weight\": \"inverse\",\n    \"mutation\": \"every\",\n    \"neighbours_of\": \"space\"",
+                "\"drops_design_points\": false,\n    \"weight\": \"inverse\",\n    \"mutation\": \"every\",\n    \"neighbours_of\": \"space\",\n    \"revisits\": \"any\"",
                 1,
             )
             .replacen(
                 r#""acquisition": "expected_improvement""#,
-                "\"acquisition\": \"expected_improvement\",\n    \"scale\": \"log\"",
+                "\"acquisition\": \"expected_improvement\",\n    \"scale\": \"log\",\n    \"revisits\": \"never\"",
                 1,
             )
             .replacen(
@@ -365,7 +393,7 @@ mod tests {
             )
             .replacen(
                 r#""mutation_rate": 0.02"#,
-                "\"mutation_rate\": 0.02,\n    \"revisits\": \"run\"",
+                "\"mutation_rate\": 0.02,\n    \"revisits\": \"run\",\n    \"selection\": \"proportional\",\n    \"crossover_rate\": 0.9",
                 1,
             )
             .replacen(
@@ -382,6 +410,37 @@ mod tests {
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");
         assert_eq!("default".parse(), Ok(MethodName::SurrogateGenetic));
+    }
+
+    /// A younger setting means in a stored table what the method did before there was one.
+    #[test]
+    fn what_an_earlier_engine_stored_means_what_it_did() {
+        let read = |json: &str| {
+            let mut deserializer = serde_json::Deserializer::from_str(json);
+            stored_settings(&mut deserializer).unwrap()
+        };
+        let earlier = read(
+            r#"{"method": "robert2020", "robert2020": {"mutation_rate": 0.25},
+                "cao2018-genetic": {"population": 4}}"#,
+        );
+        assert_eq!(earlier.robert2020.revisits, ChildRevisits::Never);
+        assert_eq!(earlier.robert2020.mutation_rate, 0.25);
+        let genetic = &earlier.cao2018_genetic;
+        assert_eq!(
+            (genetic.selection, genetic.crossover_rate),
+            (Cao2018Selection::Ranks, 1.0)
+        );
+        // What a run of today stores is read as it is.
+        for name in MethodName::ALL {
+            let today = Settings {
+                method: *name,
+                ..Settings::default()
+            };
+            let stored = serde_json::to_string(&today.of_the_method()).unwrap();
+            assert_eq!(read(&stored), today);
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(r#"{"bugdet": 3}"#);
+        assert!(stored_settings(&mut deserializer).is_err());
     }
 
     /// A replay of a run that an earlier version started.
@@ -526,6 +585,9 @@ mod tests {
                 s.cao2018_annealing.initial_share = -1.0
             }),
             ("population", |s| s.cao2018_genetic.population = 1),
+            ("crossover_rate", |s| {
+                s.cao2018_genetic.crossover_rate = -0.1
+            }),
             ("cao2018-bayesian.design_points", |s| {
                 s.cao2018_bayesian.design_points = 0
             }),

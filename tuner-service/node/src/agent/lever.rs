@@ -96,6 +96,14 @@ impl Opened {
         Moved::Refused(self.bounds)
     }
 
+    /// Writes a value again to the files that another lever has moved along. One that cannot be put
+    /// back shows in the next turn.
+    pub(super) fn holds(&self, value: u64) {
+        for file in self.files.iter().filter(|file| !file.is_at(value)) {
+            let _ = file.write(&value.to_string());
+        }
+    }
+
     fn write(&self, value: u64) -> bool {
         let text = value.to_string();
         // Each file is written, even if another fails.
@@ -186,6 +194,16 @@ mod tests {
         );
         fs::write(root.path().join("b"), "9\n").unwrap();
         assert!(!lever.is_at(8), "somebody else has moved it");
+    }
+
+    #[test]
+    fn a_lever_that_another_moved_along_is_put_back() {
+        let (root, files) = place();
+        let lever = Opened::open(&files).unwrap();
+        fs::write(root.path().join("b"), "4096\n").unwrap();
+        lever.holds(128);
+        assert!(lever.is_at(128));
+        assert_eq!(fs::read_to_string(root.path().join("b")).unwrap(), "128\n");
     }
 
     #[test]

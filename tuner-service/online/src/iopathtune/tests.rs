@@ -28,7 +28,7 @@ fn flows(bandwidth: f64) -> Option<Observation> {
 
 /// The values set after each period, and the reasons, for a path with these observations.
 fn trace(directions: Directions, start: [u64; 2], shown: &[Option<Observation>]) -> Vec<String> {
-    let mut policy = IoPathTune::new(PATH.to_vec(), directions);
+    let mut policy = IoPathTune::new(PATH.to_vec(), directions, Contention::Dirty);
     let mut set = start.to_vec();
     let acts = shown
         .iter()
@@ -109,6 +109,57 @@ fn iopathtune_contention_blames_and_reverts_the_last_action() {
     );
 }
 
+/// "How quickly the client can generate RPCs" decides: as many RPCs that transfer less are
+/// contention, fewer of them are not. Nothing waits in the page cache here.
+#[test]
+fn iopathtune_the_request_rate_decides_whether_contention_develops() {
+    let of = |requests, bandwidth| Observation {
+        dirty: 0.0,
+        cached: bandwidth,
+        requests,
+        bandwidth,
+    };
+    let acts = |contention, shown: [Observation; 2]| {
+        let mut policy = IoPathTune::new(PATH.to_vec(), Directions::Shared, contention);
+        policy.act(Some(&shown[0]), &[256, 8]);
+        policy.act(Some(&shown[1]), &[512, 8]).unwrap()
+    };
+    let (as_quickly, less) = (
+        [of(5.0, 20.0), of(5.0, 10.0)],
+        [of(5.0, 20.0), of(4.0, 10.0)],
+    );
+    let action = acts(Contention::DirtyOrRequests, as_quickly);
+    assert_eq!(
+        (action.values, action.reason),
+        (vec![256, 8], Reason::Contention),
+        "the last action is blamed and reverted"
+    );
+    let opposite = (vec![512, 4], Reason::NotFaster);
+    for (contention, shown) in [
+        (Contention::DirtyOrRequests, less),
+        (Contention::Dirty, as_quickly),
+        // Requests that nobody counts decide nothing.
+        (Contention::DirtyOrRequests, [of(0.0, 20.0), of(0.0, 10.0)]),
+    ] {
+        let action = acts(contention, shown);
+        assert_eq!((action.values, action.reason), opposite);
+    }
+    // Dirty data that grow are contention still, whatever the requests do.
+    let piled = [
+        of(5.0, 20.0),
+        Observation {
+            dirty: 9.0,
+            cached: 20.0,
+            ..of(4.0, 10.0)
+        },
+    ];
+    let action = acts(Contention::DirtyOrRequests, piled);
+    assert_eq!(action.reason, Reason::Contention);
+    let faster = [of(5.0, 20.0), of(9.0, 30.0)];
+    let action = acts(Contention::DirtyOrRequests, faster);
+    assert_eq!(action.reason, Reason::Faster);
+}
+
 #[test]
 fn without_traffic_or_a_statistic_nothing_moves_and_nobody_loses_a_turn() {
     let shown = [
@@ -134,10 +185,15 @@ fn at_its_bound_a_lever_turns_round_and_one_without_room_is_passed_over() {
     let mut policy = IoPathTune::new(
         vec![Lever { least: 8, most: 8 }, PATH[1]],
         Directions::OfEach,
+        Contention::Dirty,
     );
     let action = policy.act(flows(1.0).as_ref(), &[8, 16]);
     assert_eq!(action.map(|action| action.values), Some(vec![8, 32]));
-    let mut stuck = IoPathTune::new(vec![Lever { least: 8, most: 8 }], Directions::Shared);
+    let mut stuck = IoPathTune::new(
+        vec![Lever { least: 8, most: 8 }],
+        Directions::Shared,
+        Contention::Dirty,
+    );
     assert_eq!(stuck.act(flows(1.0).as_ref(), &[8]), None);
 }
 
@@ -149,7 +205,7 @@ proptest! {
         start in (0..13_u32, 0..9_u32),
     ) {
         let directions = if shared { Directions::Shared } else { Directions::OfEach };
-        let mut policy = IoPathTune::new(PATH.to_vec(), directions);
+        let mut policy = IoPathTune::new(PATH.to_vec(), directions, Contention::Dirty);
         let mut set = vec![1 << start.0, 1 << start.1];
         let mut taken_back = None;
         for (dirty, cached, bandwidth) in shown {

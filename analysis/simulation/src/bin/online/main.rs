@@ -5,7 +5,7 @@ mod path;
 
 use std::io::Write;
 
-use io_autotune_online::{Directions, IoPathTune, Policy, Settling};
+use io_autotune_online::{Contention, Directions, IoPathTune, Policy, Settling};
 use path::{DEFAULT, LATENCIES, LEVERS, Path, WORKLOADS, Workload, best_static};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -26,17 +26,24 @@ const BAD: f64 = 0.95;
 
 type New = fn() -> Box<dyn Policy>;
 
-const POLICIES: [(&str, New); 3] = [
+const POLICIES: [(&str, New); 4] = [
     ("IOPathTune, one direction", || {
-        Box::new(IoPathTune::new(LEVERS.to_vec(), Directions::Shared))
+        published(Directions::Shared, Contention::Dirty)
     }),
     ("IOPathTune, a direction each", || {
-        Box::new(IoPathTune::new(LEVERS.to_vec(), Directions::OfEach))
+        published(Directions::OfEach, Contention::Dirty)
+    }),
+    ("IOPathTune, requests decide too", || {
+        published(Directions::Shared, Contention::DirtyOrRequests)
     }),
     ("ours", || {
         Box::new(Settling::new(LEVERS.to_vec(), DEFAULT.to_vec()))
     }),
 ];
+
+fn published(directions: Directions, contention: Contention) -> Box<dyn Policy> {
+    Box::new(IoPathTune::new(LEVERS.to_vec(), directions, contention))
+}
 
 /// The reading of IOPathTune that others are compared with: its place after the best static.
 const PUBLISHED: usize = 2;
@@ -330,7 +337,8 @@ such paths have them. They say how the policies compare, not what a file system 
 - A client moves `max_pages_per_rpc` (1..4096) and `max_rpcs_in_flight` (1..256) every 10 s, and
   begins with Lustre's 256 and 8. Works have the names of the paper's tables.
 - *IOPathTune* is Rashid et al.'s. Its words allow two readings: after a move that did not help, the
-  next one, of whichever lever, goes the other way; or the next one of that lever.
+  next one, of whichever lever, goes the other way; or the next one of that lever. *Requests decide
+  too*: one direction, and contention is also that as many requests as before transfer less.
 - *Ours* compares a setting with the best known, leaves a bad one after one period, rests, and
   recalls what it learnt of a work that comes back.
 - *Best static* is the best single setting without noise, set from the start.

@@ -86,6 +86,9 @@ pub(crate) enum Preset {
     /// table VI.
     #[value(name = "robert2020-table-v")]
     Robert2020TableV,
+    /// Those of the 252 that regress, with neighbourhoods that are shares of the tested points.
+    #[value(name = "robert2020-table-v-of-the-tested")]
+    Robert2020TableVOfTheTested,
 }
 
 /// How a comparison is printed.

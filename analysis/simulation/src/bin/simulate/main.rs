@@ -51,11 +51,12 @@ fn run(simulate: &Arguments) -> Result<String, SimulateError> {
     let tables = read(&simulate.tables)?;
     let mut methods = match simulate.preset {
         Some(Preset::Robert2020TableV) => preset::robert2020_table_v(),
+        Some(Preset::Robert2020TableVOfTheTested) => preset::robert2020_table_v_of_the_tested(),
         None => Vec::new(),
     };
     methods.extend(simulate.methods.iter().cloned());
     let seeds = simulate.seeds.unwrap_or(match simulate.preset {
-        Some(Preset::Robert2020TableV) => 30,
+        Some(_) => 30,
         None => 20,
     });
     let setup = Setup {
@@ -90,7 +91,7 @@ fn run(simulate: &Arguments) -> Result<String, SimulateError> {
     }
     match simulate.format {
         Format::Table => Ok(match simulate.preset {
-            Some(Preset::Robert2020TableV) => table_vi::render(&comparison),
+            Some(_) => table_vi::render(&comparison),
             None => text::render(&comparison),
         }),
         Format::Csv => csv::render(&comparison).map_err(|error| SimulateError::Print(error.into())),

@@ -11,13 +11,14 @@ use crate::testing::{Outcome, any_constrained, categories, finish, grid, huge, i
 use crate::testing::{design, is_complete, normal, some_of, storage, with_context, with_design};
 use io_autotune_baselines::{
     alabed2021::Clusters,
-    cao2018::Cao2018Cooling,
+    cao2018::{Cao2018Cooling, Cao2018Selection},
     robert2019::{Restart, Robert2019Cooling},
-    robert2020::{Crossover, Noise, Regression, Resampling, Selection},
+    robert2020::{ChildRevisits, Crossover, Noise, Regression, Resampling, Selection},
 };
 use io_autotune_model::reason::Acquisition;
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::{Point, Space};
+use io_autotune_search::acquisition::Revisits;
 use io_autotune_search::history::{History, Moments, Pending, Phase, Role, Tested};
 use io_autotune_search::{Method, Proposal};
 
@@ -89,6 +90,14 @@ fn variants() -> Vec<Settings> {
             s.robert2020.crossover = Crossover::NPoint { points: 2 };
         });
     }
+    for revisits in [ChildRevisits::Never, ChildRevisits::UnlikeParents] {
+        vary(MethodName::Robert2020, &|s| {
+            s.robert2020.revisits = revisits
+        });
+    }
+    vary(MethodName::Robert2019Surrogate, &|s| {
+        s.robert2019_surrogate.revisits = Revisits::Any;
+    });
     for acquisition in [
         Acquisition::ProbabilityOfImprovement,
         Acquisition::PosteriorMinimum,
@@ -114,6 +123,12 @@ fn variants() -> Vec<Settings> {
     vary(MethodName::Cao2018Annealing, &|s| {
         s.cao2018_annealing.cooling = Cao2018Cooling::Geometric { factor: 0.9 };
     });
+    for selection in [Cao2018Selection::Best, Cao2018Selection::Ranks] {
+        vary(MethodName::Cao2018Genetic, &|s| {
+            s.cao2018_genetic.selection = selection;
+            s.cao2018_genetic.crossover_rate = 1.0;
+        });
+    }
     vary(MethodName::Cao2018Genetic, &|s| {
         s.cao2018_genetic.population = 3;
         s.cao2018_genetic.mutation_rate = 0.64;

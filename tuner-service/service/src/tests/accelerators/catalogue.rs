@@ -180,6 +180,14 @@ fn shipped() -> Vec<Shipped> {
                 { "kind": "lctl", "name": "osc.*.max_pages_per_rpc" },
                 { "kind": "lctl", "name": "osc.*.max_rpcs_in_flight" }] } }),
         ),
+        (
+            "lustre-online-cache",
+            &[("online", "iopathtune-requests")],
+            json!({ "online": { "policy": "iopathtune-requests", "levers": [
+                { "kind": "lctl", "name": "osc.*.max_pages_per_rpc" },
+                { "kind": "lctl", "name": "osc.*.max_rpcs_in_flight" },
+                { "kind": "lctl", "name": "osc.*.max_dirty_mb" }] } }),
+        ),
     ]
 }
 

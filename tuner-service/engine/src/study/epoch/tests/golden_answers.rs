@@ -149,6 +149,15 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
+    // Version 13 runs a tested child of the published method again.
+    (
+        "io-autotune-engine 13",
+        [
+            15_856_739_611_198_514_250,
+            7_651_531_938_571_711_447,
+            5_718_343_240_957_380_498,
+        ],
+    ),
 ];
 
 #[test]

@@ -1,0 +1,1 @@
+"""Alabed and Yoneki's methods on db_bench as it runs: all ten of RocksDB's parameters."""
