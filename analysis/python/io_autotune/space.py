@@ -5,7 +5,7 @@
 >>> list(rate.values)
 [0.0001, 0.000316228, 0.001, 0.00316228, 0.01, 0.0316228, 0.1]
 >>> Float(0, 1, levels=5, default=0.3).default
-0.25
+0.3
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def Float(  # noqa: N802
 ) -> Parameter:
     """Numbers from `low` to `high` as so many levels, evenly spaced, or evenly in their logarithm.
 
-    The search is over levels: ask for as many as make a difference. The default is the nearest.
+    The search is over levels: ask for as many as make a difference. The default is one besides.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and levels >= 1):
         raise SpaceError(f"Float({low}, {high}, levels={levels}): low <= high, and levels >= 1")
@@ -135,8 +135,8 @@ def Float(  # noqa: N802
     digits = 6 + math.floor(math.log10(min(max(narrow, 1.0), 1e11)))
     inner = [float(f"{math.exp(step) if log else step:.{digits}g}") for step in steps]
     values = sorted({min(max(one, low), high) for one in [float(low), *inner[1:-1], float(high)]})
-    if default is not None:
-        default = nearest(values, default, log=log)
+    if default is not None and low <= default <= high:
+        values = sorted({*values, float(default)})
     return _parameter(Parameter, "ordered", values, default, when)
 
 

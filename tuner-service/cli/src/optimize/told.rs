@@ -163,18 +163,18 @@ impl Told<'_> {
                 let ends = ends
                     .map(|ends| format!(", {ends} ({level})"))
                     .unwrap_or_default();
-                let more = gained.runs_needed.filter(|_| self.because.is_none());
-                let more = more.map(|more| {
-                    let all = more + self.session.outcomes().count() as u64;
-                    format!(
-                        "; about {more} more runs would show one of the size seen: --runs {all}"
-                    )
-                });
+                let more = match gained.runs_needed {
+                    _ if self.because.is_some() => String::new(),
+                    Some(more) => {
+                        let all = more + self.session.outcomes().count() as u64;
+                        format!(
+                            "; about {more} more runs would show one of the size seen: --runs {all}"
+                        )
+                    }
+                    None => "; how many more runs would show one is not known yet".to_owned(),
+                };
                 let why = reason(gained);
-                format!(
-                    "none is shown by {runs}{ends}: {why}{}",
-                    more.unwrap_or_default()
-                )
+                format!("none is shown by {runs}{ends}: {why}{more}")
             }
         }
     }

@@ -12,6 +12,8 @@ pub const LEAST: u32 = 11;
 pub const ENOUGH: u32 = 14;
 /// So many runs compare usually.
 const USUAL: u32 = 16;
+/// Fewer more runs than these hardly change what is shown.
+const FEWEST_MORE: u64 = 4;
 /// A search of fewer runs has hardly looked.
 const SMALL_SEARCH: u32 = 12;
 
@@ -139,12 +141,16 @@ pub(super) fn hints(runs: u32, asked: u32, compared: u32, searched: Option<u32>)
 }
 
 /// About how many more runs would show a gain of the size seen, after so many compared ones, by the
-/// evidence's own count; none where that is not known.
+/// evidence's own count; none where that is not known. Where as many have run as usually suffice, the
+/// draws were unlucky: a quarter more are the next step, and not none.
 pub(super) fn more(compared: usize, by_evidence: Option<u64>) -> Option<u64> {
-    let least = u64::from(ENOUGH).saturating_sub(compared as u64);
-    by_evidence
-        .map(|more| more.max(least))
-        .filter(|more| *more > 0)
+    let compared = compared as u64;
+    let least = u64::from(ENOUGH).saturating_sub(compared);
+    let step = (compared / 4).max(FEWEST_MORE);
+    by_evidence.map(|more| match more.max(least) {
+        0 => step,
+        more => more,
+    })
 }
 
 #[cfg(test)]
@@ -223,7 +229,8 @@ mod tests {
     fn what_is_not_known_is_none_and_not_zero() {
         assert_eq!(more(6, Some(0)), Some(8));
         assert_eq!(more(6, Some(30)), Some(30));
-        assert_eq!(more(20, Some(0)), None);
+        assert_eq!(more(14, Some(0)), Some(4));
+        assert_eq!(more(40, Some(0)), Some(10));
         assert_eq!(more(6, None), None);
     }
 }
