@@ -135,6 +135,27 @@ impl Database {
         Held(connection)
     }
 
+    /// Waits until no session is inside a transaction: a pool takes connections back at its own time.
+    /// Panics where one stays there for ten seconds.
+    pub async fn nobody_stays_inside(&self) {
+        self.execute(
+            "do $$
+             begin
+                 for turn in 1..10000 loop
+                     perform pg_stat_clear_snapshot();
+                     if not exists (select from pg_stat_activity
+                                    where datname = current_database() and pid <> pg_backend_pid()
+                                        and state like 'idle in transaction%') then
+                         return;
+                     end if;
+                     perform pg_sleep(0.001);
+                 end loop;
+                 raise 'a session stays inside its transaction';
+             end $$",
+        )
+        .await;
+    }
+
     /// The one number that a query selects.
     pub async fn number(&self, query: &str) -> i64 {
         let mut kept = self.connection.lock().await;

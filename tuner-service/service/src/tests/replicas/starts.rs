@@ -18,10 +18,6 @@ use super::*;
 const EXPLORING: usize = 2;
 const FEW: &str = "[study]\nexploring = 2\n[database]\nconnections = 24\n";
 
-/// Connections that are left inside a transaction.
-const INSIDE: &str = "select count(*) from pg_stat_activity where datname = current_database()
-                      and pid <> pg_backend_pid() and state like 'idle in transaction%'";
-
 fn explores(answer: &StartAnswer) -> bool {
     matches!(answer.role, Role::Design | Role::Search)
 }
@@ -86,7 +82,7 @@ async fn stormed(services: &[Arc<TestService>]) {
     };
     assert_eq!(told(&again), told(&answers));
     assert_eq!(database.number(runs).await, 100_100);
-    assert_eq!(database.number(INSIDE).await, 0);
+    database.nobody_stays_inside().await;
 }
 
 #[tokio::test]
@@ -183,7 +179,7 @@ async fn the_other_service_gives_the_answer_of_one_that_is_killed() {
     let jobs: Vec<_> = (0..16).map(|_| service.job(ALICE, "app=ocean")).collect();
     let services = [Arc::clone(&service)];
     assert_eq!(storm(&services, &jobs).await.len(), 16);
-    assert_eq!(service.database.number(INSIDE).await, 0);
+    service.database.nobody_stays_inside().await;
 }
 
 /// The node's report, too, is stored once: the spool sends it again, to another replica.
