@@ -128,10 +128,11 @@ impl Store {
         // A connection of its own: dropping it releases the migration lock. Only its waits have no
         // limit.
         let options = self.pool.options();
+        let unlimited = [("statement_timeout", "0"), ("lock_timeout", "0")];
         let own = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(self.pool.acquire_timeout())
-            .connect_lazy_with(options.options([("statement_timeout", "0")]));
+            .connect_lazy_with(options.options(unlimited));
         let migrated = MIGRATIONS.run(&own).await;
         own.close().await;
         Ok(migrated?)
