@@ -10,8 +10,8 @@ use crate::bootstrap::{Estimate, estimate, mean};
 use crate::dataset::Table;
 use crate::method::MethodSpec;
 use crate::metrics::{
-    AFTER, AVERAGE_RUN, Course, GROUPS, LOSES, LOSS, Metric, NET, NearOptimal, RECOMMENDED, Scores,
-    WORST, Weights, near_optimal, scores,
+    AFTER, AVERAGE_RUN, Course, GROUPS, LOSS, Metric, NearOptimal, RECOMMENDED, Scores, WORST,
+    Weights, near_optimal, scores,
 };
 use crate::parallel::each;
 use crate::replay::{Counted, Outside, Plan, replay};
@@ -421,12 +421,12 @@ fn paid(tables: &[&[Outcome]]) -> Vec<Paid> {
             back(means.sum::<f64>() / numbers.len() as f64)
         })
     };
-    let of = |((after, net), losing)| Paid {
+    let of = |(after, net, losing)| Paid {
         after,
         net: averaged(net, f64::ln, f64::exp),
         losing: averaged(losing, |share| share, |share| share),
     };
-    let all = AFTER.into_iter().zip(NET).zip(LOSES).map(of);
+    let all = AFTER.into_iter().map(of);
     all.filter(|paid| paid.net.is_some()).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::dataset::Table;
 use crate::replay::{Run, Trajectory};
 
 pub use cao2018::{NearOptimal, near_optimal};
-pub use paid::{AFTER, LOSES, NET};
+pub use paid::AFTER;
 pub use robert2020::{Scores, Weights, scores, weight};
 
 /// A replayed study and its table.

@@ -135,22 +135,22 @@ impl Database {
         Held(connection)
     }
 
-    /// Waits until no session is inside a transaction: a pool takes connections back at its own time.
-    /// Panics where one stays there for ten seconds.
-    pub async fn nobody_stays_inside(&self) {
+    /// Waits until all other sessions are idle, outside of transactions: a pool takes connections back
+    /// at its own time. Panics where one stays busy for some five seconds.
+    pub async fn all_become_idle(&self) {
         self.execute(
             "do $$
              begin
-                 for turn in 1..10000 loop
+                 for turn in 1..5000 loop
                      perform pg_stat_clear_snapshot();
                      if not exists (select from pg_stat_activity
                                     where datname = current_database() and pid <> pg_backend_pid()
-                                        and state like 'idle in transaction%') then
+                                        and state <> 'idle') then
                          return;
                      end if;
                      perform pg_sleep(0.001);
                  end loop;
-                 raise 'a session stays inside its transaction';
+                 raise 'a session does not become idle';
              end $$",
         )
         .await;

@@ -2,13 +2,15 @@
 
 use super::{Course, Group, Metric};
 
-/// After how many runs it is looked at.
-pub const AFTER: [usize; 6] = [10, 25, 50, 100, 150, 300];
-/// The names of the metrics of the time, and of the shares of studies that lose, by [`AFTER`].
-pub const NET: [&str; 6] = ["Net10", "Net25", "Net50", "Net100", "Net150", "Net300"];
-/// See [`NET`].
-pub const LOSES: [&str; 6] = [
-    "Loses10", "Loses25", "Loses50", "Loses100", "Loses150", "Loses300",
+/// After how many runs it is looked at, with the names of the two metrics: the time, and the share of
+/// studies that lose.
+pub const AFTER: [(usize, &str, &str); 6] = [
+    (10, "Net10", "Loses10"),
+    (25, "Net25", "Loses25"),
+    (50, "Net50", "Loses50"),
+    (100, "Net100", "Loses100"),
+    (150, "Net150", "Loses150"),
+    (300, "Net300", "Loses300"),
 ];
 
 /// A study loses if its runs took this many times as long as runs of the default would have.
@@ -18,36 +20,38 @@ pub(super) const PAID: Group = Group {
     name: "paid",
     title: "What a user pays: the first runs, over as many of the default",
     metrics: &[
-        metric_net(0, |course| net(course, AFTER[0])),
-        metric_net(1, |course| net(course, AFTER[1])),
-        metric_net(2, |course| net(course, AFTER[2])),
-        metric_net(3, |course| net(course, AFTER[3])),
-        metric_net(4, |course| net(course, AFTER[4])),
-        metric_net(5, |course| net(course, AFTER[5])),
-        metric_loses(0, |course| loses(course, AFTER[0])),
-        metric_loses(1, |course| loses(course, AFTER[1])),
-        metric_loses(2, |course| loses(course, AFTER[2])),
-        metric_loses(3, |course| loses(course, AFTER[3])),
-        metric_loses(4, |course| loses(course, AFTER[4])),
-        metric_loses(5, |course| loses(course, AFTER[5])),
+        metric_net::<0>(),
+        metric_net::<1>(),
+        metric_net::<2>(),
+        metric_net::<3>(),
+        metric_net::<4>(),
+        metric_net::<5>(),
+        metric_loses::<0>(),
+        metric_loses::<1>(),
+        metric_loses::<2>(),
+        metric_loses::<3>(),
+        metric_loses::<4>(),
+        metric_loses::<5>(),
     ],
 };
 
-const fn metric_net(place: usize, of: fn(&Course<'_>) -> Option<f64>) -> Metric {
+/// The metric of the time at this place of [`AFTER`].
+const fn metric_net<const PLACE: usize>() -> Metric {
     Metric {
-        name: NET[place],
+        name: AFTER[PLACE].1,
         unit: "x",
         meaning: "the time of so many first runs over that of as many runs of the default",
-        of,
+        of: |course| net(course, AFTER[PLACE].0),
     }
 }
 
-const fn metric_loses(place: usize, of: fn(&Course<'_>) -> Option<f64>) -> Metric {
+/// The metric of the studies that lose at this place of [`AFTER`].
+const fn metric_loses<const PLACE: usize>() -> Metric {
     Metric {
-        name: LOSES[place],
+        name: AFTER[PLACE].2,
         unit: "%",
         meaning: "how often that time was more than 1 % above the default's",
-        of,
+        of: |course| loses(course, AFTER[PLACE].0),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bootstrap::Estimate;
 use crate::compare::Comparison;
-use crate::metrics::{LOSES, NET};
+use crate::metrics::AFTER;
 
 /// The comparison as CSV: `table,method,group,metric,unit,studies,value,low,high`. Missing figures
 /// are empty, and so is the table of figures of all tables. Scores have no interval. Errs when the
@@ -54,7 +54,7 @@ pub fn render(comparison: &Comparison) -> Result<String, csv::Error> {
         ] {
             row(["", label, "overall", name, "x"], seeds, all(estimate))?;
         }
-        for ((paid, net), losing) in overall.paid.iter().zip(NET).zip(LOSES) {
+        for (paid, (_, net, losing)) in overall.paid.iter().zip(AFTER) {
             row(["", label, "overall", net, "x"], seeds, all(paid.net))?;
             row(["", label, "overall", losing, "%"], seeds, all(paid.losing))?;
         }

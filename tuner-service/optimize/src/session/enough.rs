@@ -12,7 +12,7 @@ pub const LEAST: u32 = 11;
 pub const ENOUGH: u32 = 14;
 /// So many runs compare usually.
 const USUAL: u32 = 16;
-/// Fewer more runs than these hardly change what is shown.
+/// The smallest number of further runs that is worth proposing.
 const FEWEST_MORE: u64 = 4;
 /// A search of fewer runs has hardly looked.
 const SMALL_SEARCH: u32 = 12;

@@ -21,16 +21,10 @@ static PROBE: AtomicU32 = AtomicU32::new(1_000_000);
 
 /// Waits until no transaction is left open, because the pool returns connections at its own time.
 async fn nothing_is_open(database: &Database) {
-    let open = "select count(*) from pg_stat_activity
-                where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'";
-    let limit = Duration::from_secs(5);
-    at_least_once_within(limit, "all connections are idle", async || {
-        database.number(open).await == 0
-    })
-    .await;
+    database.all_become_idle().await;
     let locks = "select count(*) from pg_locks l join pg_database d on d.oid = l.database
                  where d.datname = current_database() and l.pid <> pg_backend_pid()";
-    at_least_once_within(limit, "no lock is held", async || {
+    at_least_once_within(Duration::from_secs(5), "no lock is held", async || {
         database.number(locks).await == 0
     })
     .await;

@@ -82,7 +82,7 @@ async fn stormed(services: &[Arc<TestService>]) {
     };
     assert_eq!(told(&again), told(&answers));
     assert_eq!(database.number(runs).await, 100_100);
-    database.nobody_stays_inside().await;
+    database.all_become_idle().await;
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn the_other_service_gives_the_answer_of_one_that_is_killed() {
     let jobs: Vec<_> = (0..16).map(|_| service.job(ALICE, "app=ocean")).collect();
     let services = [Arc::clone(&service)];
     assert_eq!(storm(&services, &jobs).await.len(), 16);
-    service.database.nobody_stays_inside().await;
+    service.database.all_become_idle().await;
 }
 
 /// The node's report, too, is stored once: the spool sends it again, to another replica.
