@@ -34,7 +34,7 @@ OF_A_SITE = [
     Method("default, a site's study", "default"),
     Method("robert2020, a site's study", "robert2020"),
 ]
-"""With baseline runs, control runs and the bound on the loss."""
+"""With four baseline runs, runs between trials, and the regret budget."""
 _GENETIC = "robert2020:noise="
 _REGRESSION = "noise=regression,noise.regression"
 _SURROGATE = "robert2019-surrogate:robert2019-surrogate.acquisition="

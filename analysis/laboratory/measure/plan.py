@@ -16,7 +16,7 @@ Point = tuple[Value, ...]
 """A parametrization: for each parameter of the grid its value, in the grid's order."""
 
 _KINDS = {"ordered": "ordinal", "categories": "categorical"}
-"""The catalogue's words for kinds, and those of tables of measurements (docs/simulate.md)."""
+"""The catalogue's words for kinds, and those of measured tables (docs/papers/simulate.md)."""
 
 
 class PlanError(Exception):

@@ -1,4 +1,4 @@
-"""The published table, NAME.json and NAME.csv (docs/simulate.md), and its summary."""
+"""The published table, NAME.json and NAME.csv (docs/papers/simulate.md), and its summary."""
 
 import csv
 import io

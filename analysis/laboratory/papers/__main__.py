@@ -34,7 +34,7 @@ def main() -> int:
         quiet_systems = without_noise(systems, arguments.work / "without-noise")
         makers = {
             "robert2020": lambda: robert2020.page(
-                program, by_name[BURST_BUFFER], arguments.seeds_2020
+                program, by_name[BURST_BUFFER], quiet[0], arguments.seeds_2020
             ),
             "robert2019": lambda: robert2019.page(
                 program, tables, quiet, arguments.seeds_2019, patterns
@@ -46,6 +46,7 @@ def main() -> int:
                 arguments.seeds_2018,
                 arguments.seeds_rates,
                 arguments.seeds_2018_slow,
+                patterns,
             ),
         }
         makers["alabed2021"] = lambda: alabed2021.page(
@@ -80,12 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seeds-2018-slow",
         type=int,
-        default=100,
-        help="but of those whose suggestions take long, the paper's BO and DQN (100)",
+        default=500,
+        help="but of those whose suggestions take long, the paper's BO and DQN (500)",
     )
-    parser.add_argument("--seeds-2021", type=int, default=20, help=f"{studies} (20)")
+    parser.add_argument("--seeds-2021", type=int, default=10, help=f"{studies} (10)")
     parser.add_argument(
-        "--seeds-rates", type=int, default=1000, help="studies of each mutation rate (1000)"
+        "--seeds-rates", type=int, default=300, help="studies of each mutation rate (300)"
     )
     parser.add_argument(
         "--work", type=Path, default=Path("build/papers"), help="for what is in between"

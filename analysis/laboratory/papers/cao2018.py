@@ -1,6 +1,7 @@
 """Cao 2018: figures 3 to 9, tables 4 and 5."""
 
-from bisect import bisect_right
+import math
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -11,16 +12,16 @@ from comparison.simulate import Method, near
 from peers.program import Program
 from peers.tables import Table
 
-from papers import drawing, file_systems, ranks, studies
-from papers.claims import HOLDS, NOT, UNTRIED, Claim, Difference, above, judged, paired
+from papers import cao2018_claims, cao2018_space, drawing, file_systems, ranks, studies
+from papers.cao2018_claims import RATES, TIMES
+from papers.cao2018_replays import NEAR_OPTIMAL, Replayed, near_optimal, when
+from papers.claims import mean
 from papers.claims import rows as claimed
 from papers.published import FIGURE_5
 from papers.text import prose
 
 BUDGET = 100
 """Runs of a study."""
-TIMES = (5, 10, 20, 40, 80)
-"""In runs of the default."""
 _GENETIC = "cao2018-genetic:cao2018-genetic"
 METHODS = [
     Method("SA", "cao2018-annealing"),
@@ -33,20 +34,10 @@ SLOW = ("DQN", "BO")
 """The methods whose suggestions take long to compute: of them there may be fewer studies."""
 SELECTIONS = ("proportional", "best", "ranks")
 """The readings of how parents are selected: the first is the default."""
-RATES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
-"""Figure 7's mutation rates."""
-BEST_RATE = 0.32
-"""The paper's best of them."""
-ALL = 99.5
-"""What rounds to all members of a generation, %."""
-NEAR_OPTIMAL = 0.99
-"""Of the best throughput: near-optimal is above it (section 4.2)."""
 NEAR = 1.0 / NEAR_OPTIMAL - 1.0
 """More than 99 % of the best throughput: so much more than the least time."""
 NEAR_OF_FIGURE_7 = 0.995
 """Near-optimal in figure 7: above this share of the best throughput."""
-EASY = 0.045
-"""The share of near-optimal configurations of the paper's M2-Mailserver-HDD3."""
 GENERATION = 8
 BEGIN = ("GA", "BO")
 """The methods that begin with each file system's default."""
@@ -61,13 +52,42 @@ def page(
     seeds: int,
     rates_seeds: int,
     slow_seeds: int,
+    patterns: list[Table],
 ) -> tuple[list[str], dict[str, str]]:
     """The page's lines, and its drawings. `quiet` are the tables without noise.
 
-    `slow_seeds` are the studies of those methods that take long to compute.
+    `patterns` are tables of one space under several works. `slow_seeds` are the studies of those
+    methods that take long to compute.
     """
     slow_seeds = min(slow_seeds, seeds)
     result = {"tables": _both(program, tables, quiet, seeds, slow_seeds)}
+    systems = next(on for on in tables if on.name == file_systems.NAME)
+    apart = quiet[0].parent / "systems"
+    figure_7, rates = _figure_7(program, tables, quiet, rates_seeds)
+    by_system = file_systems.each(systems, apart)
+    alleles = {
+        selection: file_systems.alleles(
+            program, by_system[EXT3], f"{_GENETIC}.selection={selection}", seeds
+        )
+        for selection in SELECTIONS
+    }
+    names = [method.name for method in METHODS]
+    replayed = [
+        Replayed(on, dict(zip(names, of["methods"], strict=True)))
+        for of, on in zip(result["tables"], tables, strict=True)
+    ]
+    claims = cao2018_claims.claims(
+        replayed,
+        rates,
+        cao2018_space.Systems(
+            systems,
+            by_system,
+            last={selection: of.last for selection, of in alleles.items()},
+            settled={selection: of.settled for selection, of in alleles.items()},
+            diversity={selection: mean(of.growth) for selection, of in alleles.items()},
+        ),
+        patterns,
+    )
     said = {
         "budget": str(BUDGET),
         "seeds": str(seeds),
@@ -76,22 +96,10 @@ def page(
         "slow_half": str(_seeds(file_systems.NAME, slow_seeds)),
         "rates_seeds": str(rates_seeds),
         "sparse": str(file_systems.BUDGET),
+        "fewest": f"{min(map(_near, tables)):.2g}",
+        "most": f"{max(map(_near, tables)):.2g}",
     }
-    systems = next((on for on in tables if on.name == file_systems.NAME), None)
-    apart = quiet[0].parent / "systems"
-    figure_7, found_7 = _figure_7(program, tables, quiet, rates_seeds)
-    alleles: list[str] = []
-    settled: dict[str, dict[str, float]] = {}
-    ext3 = None
-    if systems is not None:
-        ext3 = file_systems.of_system(systems, EXT3, apart)
-        for selection in SELECTIONS:
-            text = f"{_GENETIC}.selection={selection}"
-            rows, last = file_systems.alleles(program, ext3, text, seeds)
-            alleles += ["", f"Selection `{selection}`:", "", *rows]
-            settled[selection] = last
-    lines = [*prose("cao2018", **said), ""]
-    lines += [*claimed(_claims(result["tables"], tables, found_7, settled, ext3, systems, apart))]
+    lines = [*prose("cao2018", **said), "", *claimed(claims)]
     lines += ["", *prose("cao2018-figure3"), "", *_figure_3(tables)]
     drawn = {}
     lines += ["", *prose("cao2018-figure4", **said)]
@@ -100,9 +108,9 @@ def page(
         drawn[name] = _best_so_far(of, on)
         lines += ["", f"![best so far on {on.name}](figures/{name})"]
     lines += ["", *prose("cao2018-figure5", **said)]
-    for of, on in zip(result["tables"], tables, strict=True):
-        lines += ["", *_figure_5(of, on)]
-    lines += ["", *_compared(result, tables)]
+    for one in replayed:
+        lines += ["", *_figure_5(one)]
+    lines += ["", *_compared(replayed)]
     lines += ["", *prose("cao2018-figure6"), "", *_figure_6(result, tables)]
     lines += [
         "",
@@ -111,14 +119,19 @@ def page(
         *figure_7,
     ]
     lines += ["", *prose("cao2018-figure8"), "", *_figure_8(result, tables)]
-    if ext3 is not None:
-        lines += ["", *prose("cao2018-alleles", **said), *alleles]
-        lines += ["", *prose("cao2018-figure9")]
-        lines += ["", *file_systems.clusters(ext3, "journal", "block_size")]
+    lines += ["", *prose("cao2018-alleles", **said)]
+    for selection, of_selection in alleles.items():
+        lines += ["", f"Selection `{selection}`:", "", *of_selection.lines]
+    lines += ["", *prose("cao2018-figure9")]
+    lines += ["", *file_systems.clusters(by_system[EXT3], "journal", "block_size")]
     lines += ["", *prose("cao2018-table5"), "", *_table_5(tables)]
-    if systems is not None:
-        lines += ["", *prose("cao2018-systems"), "", *file_systems.by_system(systems, apart)]
+    lines += ["", *prose("cao2018-systems"), "", *file_systems.by_system(by_system)]
     return [*lines, "", *prose("cao2018-not-made", **said), "", *prose("cao2018-why")], drawn
+
+
+def _near(on: Table) -> float:
+    """How many are near-optimal, %."""
+    return 100.0 * near(on, NEAR) / len(on.points)
 
 
 def _both(
@@ -194,7 +207,7 @@ def _figure_3(tables: list[Table]) -> list[str]:
                 on.name,
                 *(number(quantiles[0] / time, 3) for time in quantiles),
                 f"{better:.0f} %",
-                f"{100.0 * near(on, NEAR) / len(on.points):.2g} %",
+                f"{_near(on):.2g} %",
             ]
         )
     head = ["throughput over the best's, quantiles", "best", "10 %", "50 %", "90 %", "worst"]
@@ -235,53 +248,62 @@ def _best_so_far(of: dict[str, Any], on: Table) -> str:
     return drawing.lines(series, "run", "least time so far, s")
 
 
-def _figure_5(of: dict[str, Any], on: Table) -> list[str]:
-    near_best = 100.0 * near(on, NEAR) / len(on.points)
+def _figure_5(of: Replayed) -> list[str]:
+    on = of.on
+    close = near_optimal(on)
     rows = []
-    for method, found in zip(METHODS, of["methods"], strict=True):
-        times, seeds = found["near_times"], len(found["studies"])
-        by_time = [100.0 * bisect_right(times, n * of["default"]) / seeds for n in TIMES]
-        ends = 100.0 * len(times) / seeds
-        cells = [*(number(one) for one in by_time), number(ends), str(seeds)]
-        rows.append([method.name, *cells])
-    if on.name == file_systems.NAME:
-        valid, best = len(on.points), near(on, NEAR)
-        drawn = [
-            file_systems.found_at_random(valid, best, int(n * of["default"] / fmean(on.truths)))
-            for n in TIMES
+    for name, method in of.methods.items():
+        when_found = [when(study, on, close) for study in method["studies"]]
+        found = [
+            100.0 * fmean(time is not None and time <= end for time in when_found)
+            for end in [*TIMES, math.inf]
         ]
-        rows.append(["RS, valid ones alone", *(number(one) for one in drawn), "", "computed"])
-    head = [f"{on.name}: {number(near_best, 2)} % near-optimal", *(f"t = {n}" for n in TIMES)]
+        rows.append([name, *map(number, found), str(len(when_found))])
+    if on.name == file_systems.NAME:
+        default = on.truths[on.default]
+        drawn = [
+            file_systems.found_at_random(
+                len(on.points), len(close), int(end * default / fmean(on.truths))
+            )
+            for end in TIMES
+        ]
+        rows.append(["RS, valid ones alone", *map(number, drawn), "", "computed"])
+    share = number(100.0 * len(close) / len(on.points), 2)
+    head = [f"{on.name}: {share} % near-optimal", *(f"t = {end}" for end in TIMES)]
     return table([*head, "all runs", "studies"], rows)
 
 
-def _ends(found: dict[str, Any]) -> float:
-    """The share of a method's studies that have run what is near-optimal, %."""
-    return 100.0 * len(found["near_times"]) / len(found["studies"])
-
-
-def _compared(result: dict[str, Any], tables: list[Table]) -> list[str]:
+def _compared(replayed: Sequence[Replayed]) -> list[str]:
     names = [method.name for method in METHODS]
-    rows = []
-    for of, on in zip(result["tables"], tables, strict=True):
-        ends = [ranks.rounded(_ends(found)) for found in of["methods"]]
-        share = number(100.0 * near(on, NEAR) / len(on.points), 2)
-        rows.append([on.name, share, ranks.order(names, ends, higher=True)])
+
+    def order(of: Replayed, time: float) -> str:
+        found = [ranks.rounded(fmean(of.found(name, near_optimal(of.on), time))) for name in names]
+        return ranks.order(names, found, higher=True)
+
+    rows = [
+        [
+            of.on.name,
+            number(100.0 * near(of.on, NEAR) / len(of.on.points), 2),
+            f"{of.horizon:.0f}",
+            order(of, of.horizon),
+        ]
+        for of in replayed
+    ]
     for system, (near_best, printed) in FIGURE_5.items():
         theirs = [-float(printed[name][0]) for name in names]
-        order = ranks.order(names, theirs, higher=True)
-        rows.append([f"the paper's {system}", number(near_best, 2), order])
+        order_of_paper = ranks.order(names, theirs, higher=True)
+        rows.append([f"the paper's {system}", number(near_best, 2), "100", order_of_paper])
     words = [
         f"- {system}:\n  " + "; ".join(f"{name} {words}" for name, (_, words) in printed.items())
         for system, (_, printed) in FIGURE_5.items()
     ]
-    head = ["", "near-optimal %", "order at the end, best first"]
+    head = ["", "near-optimal %", "equal time, t", "order then, best first"]
     return [
         "What the paper says of its figure, after five hours:",
         "",
         *words,
         "",
-        *table(head, rows, left=3),
+        *table(head, rows, left=4),
     ]
 
 
@@ -306,11 +328,12 @@ def _figure_6(result: dict[str, Any], tables: list[Table]) -> list[str]:
 
 def _figure_7(
     program: Program, tables: list[Table], quiet: list[Path], seeds: int
-) -> tuple[list[str], dict[tuple[str, str], list[list[bool]]]]:
-    """The table, and by table and selection which studies found it, at each rate."""
+) -> tuple[list[str], cao2018_claims.Rates]:
+    """The table, and which studies found it, at each rate."""
     rows = []
-    found: dict[tuple[str, str], list[list[bool]]] = {}
     readings = [(selection, "run") for selection in SELECTIONS] + [(SELECTIONS[0], "free")]
+    every: dict[str, dict[str, list[list[bool]]]] = {_reading(*one): {} for one in readings}
+    half: dict[str, dict[str, list[list[bool]]]] = {_reading(*one): {} for one in readings}
     results = []
     for selection, revisits in readings:
         prefix = f"{_GENETIC}.selection={selection},cao2018-genetic.revisits={revisits}"
@@ -324,8 +347,11 @@ def _figure_7(
             if nth >= len(result):
                 continue
             hits = [_hits(method, on) for method in result[nth]["methods"]]
-            if revisits == "run":
-                found[on.name, selection] = hits
+            reading = _reading(selection, revisits)
+            every[reading][on.name] = hits
+            half[reading][on.name] = [
+                _hits(method, on, share=0.5) for method in result[nth]["methods"]
+            ]
             ends = [100.0 * fmean(of) for of in hits]
             best = max(range(len(ends)), key=ends.__getitem__)
             cells = [number(end) for end in ends]
@@ -333,234 +359,20 @@ def _figure_7(
             rows.append([on.name, selection, revisits, *cells])
     rates = [f"{rate:.0%}" for rate in RATES]
     head = ["near-optimal found, %", "selection", "revisits", *rates]
-    return table(head, rows, left=3), found
+    return table(head, rows, left=3), cao2018_claims.Rates(every, half)
 
 
-def _hits(method: dict[str, Any], on: Table) -> list[bool]:
-    """Which studies have run what is near-optimal in figure 7."""
-    best = on.truths[on.best]
-    near_best = {
-        nth
-        for nth, time in enumerate(on.truths)
-        if best / time > NEAR_OF_FIGURE_7 or nth == on.best
-    }
-    return [not near_best.isdisjoint(study["runs"]) for study in method["studies"]]
+def _reading(selection: str, revisits: str) -> str:
+    """What the page calls a reading of the genetic algorithm."""
+    return f"selection `{selection}`" + ("" if revisits == "run" else f", revisits `{revisits}`")
 
 
-def _claims(
-    results: list[dict[str, Any]],
-    tables: list[Table],
-    found_7: dict[tuple[str, str], list[list[bool]]],
-    settled: dict[str, dict[str, float]],
-    ext3: Table | None,
-    systems: Table | None,
-    apart: Path,
-) -> list[Claim]:
-    """The paper's sentences, by paired differences over studies."""
-    names = [method.name for method in METHODS]
-
-    def near_best(nth: int, name: str) -> list[float]:
-        """100 for each study that ran what is near-optimal."""
-        on = tables[nth]
-        close = {
-            place
-            for place, time in enumerate(on.truths)
-            if on.truths[on.best] / time > NEAR_OPTIMAL
-        } | {on.best}
-        found = results[nth]["methods"][names.index(name)]
-        return [100.0 * (not close.isdisjoint(study["runs"])) for study in found["studies"]]
-
-    def best_share(nth: int, name: str) -> list[float]:
-        """100 for each study that ran one of the table's best, as many as the paper's are."""
-        on = tables[nth]
-        ordered = sorted(range(len(on.truths)), key=on.truths.__getitem__)
-        close = set(ordered[: max(round(EASY * len(ordered)), 1)])
-        found = results[nth]["methods"][names.index(name)]
-        return [100.0 * (not close.isdisjoint(study["runs"])) for study in found["studies"]]
-
-    def throughput(nth: int, name: str) -> list[float]:
-        """The mean throughput of each study's runs, over the best's."""
-        on = tables[nth]
-        found = results[nth]["methods"][names.index(name)]
-        best = on.truths[on.best]
-        return [
-            fmean(best / time for time in times) if times else 0.0 for times in _courses(found, on)
-        ]
-
-    def shorter(one: list[float], other: list[float]) -> tuple[list[float], list[float]]:
-        """The studies that both have: they begin with the same seeds."""
-        many = min(len(one), len(other))
-        return one[:many], other[:many]
-
-    every = list(enumerate(tables))
-    default = {
-        on.name: 100.0 * sum(time < on.truths[on.default] for time in on.truths) / len(on.truths)
-        for on in tables
-    }
-    bests = {on.name: on.truths[on.default] / on.truths[on.best] for on in tables}
-    found = [
-        above(
-            f"{one} finds near-optimal configurations more often than {other} (figure 5), %",
-            {
-                on.name: paired(*shorter(near_best(nth, one), near_best(nth, other)))
-                for nth, on in every
-            },
-        )
-        for one, other in (("GA", "SA"), ("GA", "RS"), ("GA", "DQN"), ("BO", "SA"), ("BO", "RS"))
-    ]
-    peaks = {
-        selection: {
-            on.name: RATES[max(range(len(RATES)), key=lambda at: fmean(of[at]))]
-            for on in tables
-            if (of := found_7[on.name, selection])
-        }
-        for selection in SELECTIONS
-    }
-    rising = [
-        above(
-            f"a mutation rate of 32 % finds more than 1 %, selection `{selection}` (figure 7), %",
-            {on.name: _of_rates(found_7[on.name, selection], 5, 0) for on in tables},
-        )
-        for selection in SELECTIONS
-    ] + [
-        above(
-            f"and more than 64 %, selection `{selection}`, %",
-            {on.name: _of_rates(found_7[on.name, selection], 5, 6) for on in tables},
-        )
-        for selection in SELECTIONS
-    ]
-    claims = [
-        judged(
-            "default configurations are always sub-optimal (figure 3)",
-            {name: share > 0.0 for name, share in default.items()},
-            "; ".join(
-                f"{name}: the best has {bests[name]:.2f} times its throughput, "
-                f"{share:.0f} % are better"
-                for name, share in default.items()
-            ),
-        ),
-        *found,
-        above(
-            "GA and BO have more throughput while they search than SA, DQN and RS (figure 6), over "
-            "the best's",
-            {
-                f"{on.name}, {one} - {other}": paired(
-                    *shorter(throughput(nth, one), throughput(nth, other))
-                )
-                for nth, on in every
-                for one in ("GA", "BO")
-                for other in ("SA", "DQN", "RS")
-            },
-        ),
-        *rising,
-        Claim(
-            "the best mutation rate is 32 % (figure 7)",
-            _counted([rate == BEST_RATE for rate in peaks[SELECTIONS[0]].values()]),
-            "; ".join(
-                f"`{selection}` " + ", ".join(f"{name} {rate:.0%}" for name, rate in of.items())
-                for selection, of in peaks.items()
-            ),
-        ),
-    ]
-    if ext3 is not None and systems is not None:
-        claims += _of_systems(settled, ext3, systems, apart)
-    claims += [
-        above(
-            "given enough time random search finds them most often where they are 4.5 % of all "
-            "(figure 5): the best 4.5 % of each table, RS over GA, %",
-            {
-                on.name: paired(*shorter(best_share(nth, "RS"), best_share(nth, "GA")))
-                for nth, on in every
-            },
-        ),
-        Claim(
-            "no technique is superior to all others: hardware, software and workload decide",
-            HOLDS
-            if len({max(names, key=lambda name: fmean(near_best(nth, name))) for nth, _ in every})
-            > 1
-            else NOT,
-            "; ".join(
-                f"{on.name}: "
-                + ranks.order(
-                    names, [ranks.rounded(fmean(near_best(nth, name))) for name in names], True
-                )
-                for nth, on in every
-            ),
-        ),
-        Claim(
-            "the optimal configuration depends on hardware and workload (table 4)",
-            UNTRIED,
-            "one machine and one device; `romio` under twelve access patterns has several optima: "
-            "[Robert 2019](robert2019.md#what-the-paper-claims)",
-        ),
-        Claim(
-            "energy, throughput and a formula of both can be the objective",
-            UNTRIED,
-            "nothing measures energy here; [other objectives](../engine.md#the-objective)",
-        ),
-    ]
-    return claims
-
-
-def _of_rates(hits: list[list[bool]], one: int, other: int) -> Difference:
-    """Of the places of two mutation rates: the difference of the shares, %."""
-    return paired([100.0 * hit for hit in hits[one]], [100.0 * hit for hit in hits[other]])
-
-
-def _counted(holds: list[bool]) -> str:
-    having = sum(holds)
-    return HOLDS if having == len(holds) else f"{NOT} ({having} of {len(holds)})"
-
-
-def _of_systems(
-    settled: dict[str, dict[str, float]], ext3: Table, systems: Table, apart: Path
-) -> list[Claim]:
-    """What the paper says of single file systems."""
-    clusters = file_systems.medians(ext3, "journal", "block_size")
-    writeback = [clusters["writeback", size] for size in ("1024", "2048", "4096")]
-    told = {
-        selection: ", ".join(f"{name} {share:.0f} %" for name, share in last.items())
-        for selection, last in settled.items()
-    }
-    first = settled[SELECTIONS[0]]
-    strongest = [parameter.name for parameter, _ in file_systems.first_and_second(ext3)]
-    differ = file_systems.strongest_of_each(systems, apart)
+def _hits(method: dict[str, Any], on: Table, share: float = 1.0) -> list[bool]:
+    """Which studies have run what is near-optimal in figure 7, in a share of their runs."""
+    close = near_optimal(on, NEAR_OF_FIGURE_7)
     return [
-        judged(
-            "in Ext3's eighth generation all have blocks of 4K and journal writeback (figure 8)",
-            {
-                "4096": first["block_size 4096"] >= ALL,
-                "writeback": first["journal writeback"] >= ALL,
-            },
-            "; ".join(f"`{selection}`: {one}" for selection, one in told.items()),
-        ),
-        judged(
-            "of Ext3 writeback is before ordered, ordered before journal, at each block size "
-            "(figure 9)",
-            {
-                f"{one} before {other}": all(
-                    clusters[one, size] > clusters[other, size] for size in ("1024", "2048", "4096")
-                )
-                for one, other in (("writeback", "ordered"), ("ordered", "journal"))
-            },
-            "medians over the best: "
-            + "; ".join(f"{journal} {size}: {of:.2f}" for (journal, size), of in clusters.items()),
-        ),
-        Claim(
-            "with writeback blocks of 4K have the highest throughput (figure 9)",
-            HOLDS if writeback == sorted(writeback) else NOT,
-            ", ".join(f"{one:.2f}" for one in writeback) + " at 1K, 2K and 4K",
-        ),
-        Claim(
-            "of Ext3 journal option and block size matter most, in this order (table 5)",
-            HOLDS if strongest == ["journal", "block_size"] else NOT,
-            "the first is " + ", the second ".join(strongest),
-        ),
-        Claim(
-            "the parameters that matter depend on the file system (table 5)",
-            HOLDS if len({of.split(" ")[0] for of in differ.values()}) > 1 else NOT,
-            "; ".join(f"{name}: {of}" for name, of in differ.items()),
-        ),
+        not close.isdisjoint(study["runs"][: round(share * len(study["runs"]))])
+        for study in method["studies"]
     ]
 
 
@@ -570,7 +382,7 @@ def _figure_8(result: dict[str, Any], tables: list[Table]) -> list[str]:
     genetic = [method.name for method in METHODS].index("GA")
     for of, on in zip(result["tables"], tables, strict=True):
         runs = [study["runs"] for study in of["methods"][genetic]["studies"]]
-        strength = _importance(on)
+        strength = file_systems.importance(on)
         first = max(range(len(strength)), key=lambda place: strength[place])
         last = min(range(len(strength)), key=lambda place: strength[place])
         for place in (first, last):
@@ -586,7 +398,7 @@ def _figure_8(result: dict[str, Any], tables: list[Table]) -> list[str]:
                 same = sum(on.points[one][place] == on.points[on.best][place] for one in members)
                 cells.append(f"{100.0 * same / len(members):.0f}" if members else "-")
             name = on.parameters[place].name
-            rows.append([on.name, f"{name} (R² {strength[place]:.2f})", *cells])
+            rows.append([on.name, f"{name} (R² {max(strength[place], 0.0):.2f})", *cells])
     head = [
         "with the best's value, %",
         "",
@@ -595,19 +407,15 @@ def _figure_8(result: dict[str, Any], tables: list[Table]) -> list[str]:
     return table(head, rows, left=2)
 
 
-def _importance(on: Table) -> list[float]:
-    """Each parameter's R² of times."""
-    pairs = [(tuple(p), time) for p, time in zip(on.points, on.truths, strict=True)]
-    return file_systems.shares(pairs, len(on.parameters))
-
-
 def _table_5(tables: list[Table]) -> list[str]:
     rows = []
     for on in tables:
-        shares = _importance(on)
+        shares = file_systems.importance(on)
         ordered = sorted(range(len(shares)), key=lambda place: -shares[place])
-        told = (f"{on.parameters[place].name} {shares[place]:.2f}" for place in ordered[:4])
+        told = (
+            f"{on.parameters[place].name} {max(shares[place], 0.0):.2f}" for place in ordered[:4]
+        )
         pair = file_systems.told(file_systems.first_and_second(on))
         rows.append([on.name, ", ".join(told), pair])
-    head = ["", "R² of times, the four greatest", "of throughput, the first and then the second"]
+    head = ["", "the four greatest R²", "the first and then the second"]
     return table(head, rows, left=3)

@@ -1,19 +1,37 @@
-"""What a paper claims, beside what comes out here: paired differences over seeds, and a verdict."""
+"""What a paper claims, beside what comes out here: differences with intervals, and a verdict."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from random import Random
+from statistics import NormalDist, fmean, stdev, variance
 from typing import Any
 
 from comparison.markdown import number, table
 from scipy.stats import t as student
 
-HOLDS, NOT, UNTRIED = "holds here", "does not hold here", "cannot be tried here"
+HOLDS, NOT = "holds here", "does not hold here"
+UNDECIDED, UNTRIED = "not decided here", "cannot be tried here"
+LEVEL = 0.95
+"""Of intervals."""
+NOTHING = 1e-9
+"""What is printed as 0: sums err by as much."""
+RESAMPLES = 2000
+"""Of a bootstrap."""
+
+
+class Side(Enum):
+    """What one comparison says of a claim."""
+
+    FOR = "for"
+    AGAINST = "against"
+    OPEN = "undecided"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference of pairs, with its 95 % interval."""
+    """A difference, with its 95 % interval."""
 
     mean: float
     low: float
@@ -21,15 +39,70 @@ class Difference:
 
     def told(self) -> str:
         """As pages print it."""
-        return f"{number(self.mean)} ({number(self.low)} to {number(self.high)})"
+        mean, low, high = (
+            number(0.0 if abs(value) < NOTHING else value)
+            for value in (self.mean, self.low, self.high)
+        )
+        return f"{mean} ({low} to {high})"
+
+    def side(self, claimed: int, bound: float = 0.0) -> Side:
+        """Of a claim that it is above (1) or below (-1) the bound; across it nothing is decided."""
+        if self.low > bound:
+            return Side.FOR if claimed > 0 else Side.AGAINST
+        if self.high < bound:
+            return Side.FOR if claimed < 0 else Side.AGAINST
+        return Side.OPEN
+
+    def within(self, bound: float) -> Side:
+        """Of a claim that there is no difference: none beyond the bound, either way."""
+        if -bound < self.low and self.high < bound:
+            return Side.FOR
+        return Side.AGAINST if self.low > bound or self.high < -bound else Side.OPEN
+
+
+def mean(of: Sequence[float]) -> Difference:
+    """A mean with Student's interval."""
+    center = fmean(of)
+    half = float(student.ppf((1.0 + LEVEL) / 2.0, len(of) - 1)) * stdev(of) / len(of) ** 0.5
+    return Difference(center, center - half, center + half)
+
+
+def share(having: int, of: int) -> Difference:
+    """A share of studies, %, with Wilson's interval."""
+    quantile = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0)
+    part, weight = having / of, quantile**2 / of
+    center = (part + weight / 2.0) / (1.0 + weight)
+    half = quantile * math.sqrt(part * (1.0 - part) / of + weight / (4.0 * of)) / (1.0 + weight)
+    low = 0.0 if having == 0 else 100.0 * (center - half)
+    high = 100.0 if having == of else 100.0 * (center + half)
+    return Difference(100.0 * part, low, high)
 
 
 def paired(one: Sequence[float], other: Sequence[float]) -> Difference:
     """`one` minus `other`, seed by seed, with Student's interval of the mean."""
-    of = [a - b for a, b in zip(one, other, strict=True)]
-    mean = fmean(of)
-    half = float(student.ppf(0.975, len(of) - 1)) * stdev(of) / len(of) ** 0.5
-    return Difference(mean, mean - half, mean + half)
+    return mean([a - b for a, b in zip(one, other, strict=True)])
+
+
+def unpaired(one: Sequence[float], other: Sequence[float]) -> Difference:
+    """The mean of `one` minus that of `other`, with Welch's interval."""
+    parts = [variance(of) / len(of) for of in (one, other)]
+    center = fmean(one) - fmean(other)
+    if not any(parts):
+        return Difference(center, center, center)
+    below = sum(part**2 / (len(of) - 1) for part, of in zip(parts, (one, other), strict=True))
+    half = float(student.ppf((1.0 + LEVEL) / 2.0, sum(parts) ** 2 / below)) * sum(parts) ** 0.5
+    return Difference(center, center - half, center + half)
+
+
+def bootstrapped(statistic: Callable[[Sequence[int]], float], studies: int) -> Difference:
+    """A statistic of all studies, with the percentiles' interval over studies drawn again."""
+    random = Random(0)
+    drawn = sorted(
+        statistic([random.randrange(studies) for _ in range(studies)]) for _ in range(RESAMPLES)
+    )
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = drawn[int(tail * RESAMPLES)], drawn[int((1.0 - tail) * RESAMPLES) - 1]
+    return Difference(statistic(range(studies)), low, high)
 
 
 def column(method: Mapping[str, Any], metric: str) -> list[float | None]:
@@ -54,20 +127,66 @@ def rows(claims: Sequence[Claim]) -> list[str]:
     return table(head, [[one.words, one.verdict, one.figure] for one in claims], left=3)
 
 
-def below(words: str, differences: Mapping[str, Difference], unit: str = "") -> Claim:
-    """A claim that differences are below zero: it holds if every interval lies below."""
-    told = "; ".join(f"{name} {of.told()}{unit}" for name, of in differences.items())
-    return judged(words, {name: of.high < 0.0 for name, of in differences.items()}, told)
+def below(
+    words: str, differences: Mapping[str, Difference], unit: str = "", bound: float = 0.0
+) -> Claim:
+    """A claim that differences are below the bound, in each comparison."""
+    sides = [of.side(-1, bound) for of in differences.values()]
+    return Claim(words, verdict(sides), listed(differences, unit))
 
 
-def above(words: str, differences: Mapping[str, Difference], unit: str = "") -> Claim:
-    """A claim that differences are above zero: it holds if every interval lies above."""
-    told = "; ".join(f"{name} {of.told()}{unit}" for name, of in differences.items())
-    return judged(words, {name: of.low > 0.0 for name, of in differences.items()}, told)
+def above(
+    words: str, differences: Mapping[str, Difference], unit: str = "", bound: float = 0.0
+) -> Claim:
+    """A claim that differences are above the bound, in each comparison."""
+    sides = [of.side(1, bound) for of in differences.values()]
+    return Claim(words, verdict(sides), listed(differences, unit))
 
 
-def judged(words: str, holds: Mapping[str, bool], figure: str) -> Claim:
-    """A claim of several tables holds if it does on each; else those that have it are counted."""
-    having = sum(holds.values())
-    count = "" if len(holds) == 1 or having == len(holds) else f" ({having} of {len(holds)})"
-    return Claim(words, (HOLDS if having == len(holds) else NOT) + count, figure)
+def alike(words: str, differences: Mapping[str, Difference], bound: float, unit: str = "") -> Claim:
+    """A claim that there is no difference: each interval is within the bound, either way."""
+    sides = [of.within(bound) for of in differences.values()]
+    return Claim(words, verdict(sides), listed(differences, unit))
+
+
+def judged(words: str, sides: Mapping[str, Side | bool], figure: str) -> Claim:
+    """A claim of several comparisons, some of which may be facts that need no interval."""
+    return Claim(words, verdict([_side(one) for one in sides.values()]), figure)
+
+
+def verdict(sides: Sequence[Side]) -> str:
+    """Holds if every comparison is for it, does not if one is against it, else is not decided."""
+    if Side.AGAINST in sides:
+        word = NOT
+    elif Side.OPEN in sides:
+        word = UNDECIDED
+    else:
+        word = HOLDS
+    counts = [f"{sides.count(side)} {side.value}" for side in Side if side in sides]
+    return word if len(sides) == 1 or word == HOLDS else f"{word} ({', '.join(counts)})"
+
+
+def with_readings(readings: Mapping[str, Claim], these: str = "this reading") -> Claim:
+    """The claim under the first reading of a paper; under the others where they say otherwise."""
+    (_, first), *others = readings.items()
+    different = {name: of.verdict for name, of in others if of.verdict != first.verdict}
+    if not different:
+        return first
+    told = "; ".join(f"{name}: {word}" for name, word in different.items())
+    figure = f"{first.figure}. With other readings: {told}"
+    if first.verdict != HOLDS:
+        return replace(first, figure=figure)
+    if any(of.verdict == HOLDS for _, of in others):
+        return replace(first, verdict=f"{HOLDS}, but not with each reading", figure=figure)
+    return replace(first, verdict=f"{HOLDS} only with {these}", figure=figure)
+
+
+def listed(differences: Mapping[str, Difference], unit: str = "") -> str:
+    """The differences, as pages print them."""
+    return "; ".join(f"{name} {of.told()}{unit}" for name, of in differences.items())
+
+
+def _side(of: Side | bool) -> Side:
+    if isinstance(of, Side):
+        return of
+    return Side.FOR if of else Side.AGAINST

@@ -1,7 +1,8 @@
 """What Cao 2018 shows of one file system, on the measured table of file systems."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from statistics import fmean, median
@@ -18,6 +19,8 @@ BUDGET = 250
 """Runs of a study, those of invalid combinations included, which take no time."""
 GENERATION = 8
 GENERATIONS = (1, 2, 4, 8)
+LEAST_MEMBERS = 2
+"""Of a generation, of which a commonest value is told."""
 SIGNIFICANT = 0.6
 """The paper's least R² that is told."""
 
@@ -70,13 +73,21 @@ def found_at_random(valid: int, near: int, runs: int) -> float:
     return 100.0 * (1.0 - missed if runs <= valid - near else 1.0)
 
 
-def alleles(
-    program: Program, on: Table, method: str, seeds: int
-) -> tuple[list[str], dict[str, float]]:
-    """Figure 8: the share of each value in a generation's members, on one file system's table.
+@dataclass(frozen=True)
+class Alleles:
+    """Figure 8, of one selection on one file system's table."""
 
-    Also, by parameter and value, the shares in the last generation, %.
-    """
+    lines: list[str]
+    last: dict[str, float]
+    """By parameter and value, the shares in the last generation, %."""
+    settled: dict[str, list[bool]]
+    """By parameter and value, in which studies all of the last generation have it."""
+    growth: list[float]
+    """By study, how much the commonest values' share grows from the first generation on."""
+
+
+def alleles(program: Program, on: Table, method: str, seeds: int) -> Alleles:
+    """The share of each value in a generation's members."""
     result = program.simulate(
         [on.path],
         [method],
@@ -91,24 +102,48 @@ def alleles(
     runs = [study["runs"] for study in result["tables"][0]["methods"][0]["studies"]]
     rows = []
     last = {}
+    settled = {}
+    ended = [of for study in runs if (of := _members(study, GENERATIONS[-1]))]
     for nth, parameter in enumerate(on.parameters):
         for level, value in enumerate(parameter.values):
             cells = []
             for generation in GENERATIONS:
-                begin = (generation - 1) * GENERATION
-                members = [
-                    place
-                    for study in runs
-                    for place in study[begin : begin + GENERATION]
-                    if place is not None
-                ]
+                members = [place for study in runs for place in _members(study, generation)]
                 share = 100.0 * fmean(on.points[place][nth] == level for place in members)
                 cells.append(f"{share:.0f}")
                 last[f"{parameter.name} {value}"] = share
+            settled[f"{parameter.name} {value}"] = [
+                all(on.points[place][nth] == level for place in members) for members in ended
+            ]
             best = " (the best's)" if on.points[on.best][nth] == level else ""
             rows.append([parameter.name, f"{value}{best}", *cells])
     head = ["% of the valid members", "", *(f"generation {g}" for g in GENERATIONS)]
-    return table(head, rows, left=2), last
+    ends = [
+        [_commonest(on, _members(study, generation)) for study in runs]
+        for generation in (GENERATIONS[0], GENERATIONS[-1])
+    ]
+    growth = [
+        late - early
+        for early, late in zip(*ends, strict=True)
+        if early is not None and late is not None
+    ]
+    return Alleles(table(head, rows, left=2), last, settled, growth)
+
+
+def _members(runs: Sequence[int | None], generation: int) -> list[int]:
+    begin = (generation - 1) * GENERATION
+    return [place for place in runs[begin : begin + GENERATION] if place is not None]
+
+
+def _commonest(on: Table, members: Sequence[int]) -> float | None:
+    """The mean over parameters of the commonest value's share, %; none of a single member."""
+    if len(members) < LEAST_MEMBERS:
+        return None
+    shares = []
+    for nth in range(len(on.parameters)):
+        levels = [on.points[place][nth] for place in members]
+        shares.append(100.0 * max(map(levels.count, levels)) / len(levels))
+    return fmean(shares)
 
 
 def clusters(on: Table, across: str, coloured: str) -> list[str]:
@@ -131,25 +166,6 @@ def clusters(on: Table, across: str, coloured: str) -> list[str]:
     return table(head, rows)
 
 
-def medians(on: Table, across: str, coloured: str) -> dict[tuple[str, str], float]:
-    """The median throughput over the best's under each pair of two parameters' values."""
-    names = [parameter.name for parameter in on.parameters]
-    places = [names.index(across), names.index(coloured)]
-    under: dict[tuple[str, str], list[float]] = {}
-    for point, time in zip(on.points, on.truths, strict=True):
-        one, other = (str(on.parameters[place].values[point[place]]) for place in places)
-        under.setdefault((one, other), []).append(on.truths[on.best] / time)
-    return {pair: median(of) for pair, of in under.items()}
-
-
-def strongest_of_each(on: Table, directory: Path) -> dict[str, str]:
-    """The parameter that matters most to each file system."""
-    place = [p.name for p in on.parameters].index(SYSTEM)
-    systems = [str(value) for value in on.parameters[place].values]
-    found = {system: first_and_second(of_system(on, system, directory)) for system in systems}
-    return {system: f"{of[0][0].name} {of[0][1]:.2f}" for system, of in found.items()}
-
-
 def shares(points: Sequence[tuple[tuple[int, ...], float]], parameters: int) -> list[float]:
     """R² of a one-way analysis of variance of each parameter, 0 to 1."""
     mean = fmean(time for _, time in points)
@@ -164,39 +180,70 @@ def shares(points: Sequence[tuple[tuple[int, ...], float]], parameters: int) -> 
     return found
 
 
+def importance(on: Table) -> list[float]:
+    """Each parameter's R² of throughput, without what as many values explain by chance."""
+    return _beyond_chance(_throughputs(on), len(on.parameters))
+
+
+def _throughputs(on: Table) -> list[tuple[tuple[int, ...], float]]:
+    return [(tuple(p), 1.0 / time) for p, time in zip(on.points, on.truths, strict=True)]
+
+
 def first_and_second(on: Table) -> list[tuple[Parameter, float]]:
     """Section 4.4: the parameter of the highest R² of throughput, and the next with that fixed.
 
-    Of the latter the highest over the values of the former.
+    Of the latter the highest over the values of the former. Both without what as many values
+    explain by chance: of as many configurations as there are values they explain all.
     """
-    pairs = [(tuple(p), 1.0 / time) for p, time in zip(on.points, on.truths, strict=True)]
+    pairs = _throughputs(on)
     count = len(on.parameters)
-    alone = shares(pairs, count)
+    alone = importance(on)
     first = max(range(count), key=alone.__getitem__)
     rest = [0.0] * count
     for level in {point[first] for point, _ in pairs}:
         some = [pair for pair in pairs if pair[0][first] == level]
-        rest = [max(old, new) for old, new in zip(rest, shares(some, count), strict=True)]
-    rest[first] = 0.0
+        found = _beyond_chance(some, count)
+        rest = [max(old, new) for old, new in zip(rest, found, strict=True)]
+    rest[first] = -1.0
     second = max(range(count), key=rest.__getitem__)
     return [(on.parameters[first], alone[first]), (on.parameters[second], rest[second])]
 
 
+def _beyond_chance(pairs: Sequence[tuple[tuple[int, ...], float]], parameters: int) -> list[float]:
+    found = []
+    for place, share in enumerate(shares(pairs, parameters)):
+        values = len({point[place] for point, _ in pairs})
+        found.append(adjusted(share, len(pairs), values) if len(pairs) > values else 0.0)
+    return found
+
+
+def adjusted(share: float, points: int, levels: int) -> float:
+    """R² without what as many levels explain by chance."""
+    return 1.0 - (1.0 - share) * (points - 1) / (points - levels)
+
+
 def told(found: list[tuple[Parameter, float]]) -> str:
-    """The two, as the paper's table 5: below 0.6 it leaves blank."""
-    cells = [f"{parameter.name} {share:.2f}" for parameter, share in found if share >= SIGNIFICANT]
-    weaker = ", ".join(f"{parameter.name} {share:.2f}" for parameter, share in found)
-    return ", then ".join(cells) if cells else f"- ({weaker})"
+    """The two, as the paper's table 5: below 0.6 it leaves blank, and with the first the second."""
+    cells = [f"{parameter.name} {share:.2f}" for parameter, share in found]
+    (_, first), (_, second) = found
+    if first < SIGNIFICANT:
+        return f"- ({', '.join(cells)})"
+    return f"{cells[0]}, then {cells[1]}" if second >= SIGNIFICANT else f"{cells[0]} ({cells[1]})"
 
 
-def by_system(on: Table, directory: Path) -> list[str]:
-    """Table 5: each file system's two parameters that matter most, beside the paper's."""
+def each(on: Table, directory: Path) -> dict[str, Table]:
+    """The tables of the file systems."""
     place = [p.name for p in on.parameters].index(SYSTEM)
     systems = [str(value) for value in on.parameters[place].values]
-    rows = []
-    for system in systems:
-        small = of_system(on, system, directory)
-        rows.append([system, told(first_and_second(small)), *TABLE_5.get(system, ("", ""))])
-    others = [name for name in TABLE_5 if name not in systems]
-    rows += [[name, "not in this kernel", *TABLE_5[name]] for name in others]
-    return table(["", "here", "the paper's File-SSD", "Db-SSD"], rows, left=4)
+    return {system: of_system(on, system, directory) for system in systems}
+
+
+def by_system(of: Mapping[str, Table]) -> list[str]:
+    """Table 5: each file system's two parameters that matter most, beside the paper's."""
+    rows = [
+        [system, str(len(on.points)), told(first_and_second(on)), *TABLE_5.get(system, ("", ""))]
+        for system, on in of.items()
+    ]
+    others = [name for name in TABLE_5 if name not in of]
+    rows += [[name, "-", "not in this kernel", *TABLE_5[name]] for name in others]
+    return table(["", "configurations", "here", "the paper's File-SSD", "Db-SSD"], rows, left=5)

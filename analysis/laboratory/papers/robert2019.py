@@ -1,5 +1,6 @@
 """Robert 2019: tables 2 and 3, shares, figures 4 and 5."""
 
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -8,25 +9,13 @@ from comparison.simulate import Method, figures
 from peers.program import Program
 from peers.tables import Table
 
-from papers import drawing, ranks, studies
-from papers.claims import (
-    HOLDS,
-    NOT,
-    UNTRIED,
-    Claim,
-    Difference,
-    above,
-    below,
-    column,
-    judged,
-    paired,
-)
+from papers import drawing, ranks, robert2019_claims, studies
+from papers.claims import column
 from papers.claims import rows as claimed
 from papers.published import HEURISTICS, SHARES, TABLE_2
+from papers.robert2019_claims import BUDGET
 from papers.text import prose
 
-BUDGET = 100
-"""Runs of a study, as in the paper."""
 HIGHER = {"S", "Gain"}
 """The metrics of which more is better."""
 METRICS = {
@@ -40,8 +29,6 @@ METRICS = {
     "Gain": "gain (%)",
 }
 RANKED = ("S", "DistOpt", "AvgDist", "EC", "ECBest", "Gain")
-ALL, HALF = 100.0, 50.0
-"""Of studies, or runs, %."""
 BLOCKS = 8
 """So many parts of the studies are ranked apart."""
 _REVISITS = {
@@ -110,9 +97,18 @@ SIDE_BY_SIDE = {
     "GA, whatever comes": ("GA", "tournament, whatever comes"),
     "GA, unlike its parents": ("GA", "tournament, unlike its parents"),
     "GA, nothing twice": ("GA", "tournament, nothing twice"),
+    "GA, probabilistic": ("GA", "probabilistic, whatever comes"),
     "SA": ("SA", "exponential"),
 }
 """The readings of what was tested, in the order of their columns."""
+READINGS = {
+    "GA whatever comes, SM nothing twice": ("SM, nothing twice", "GA, whatever comes"),
+    "GA unlike its parents, SM nothing twice": ("SM, nothing twice", "GA, unlike its parents"),
+    "both nothing twice": ("SM, nothing twice", "GA, nothing twice"),
+    "both whatever comes": ("SM, whatever comes", "GA, whatever comes"),
+    "GA probabilistic": ("SM, nothing twice", "GA, probabilistic"),
+}
+"""What is claimed is judged under each: the first has the defaults."""
 
 
 def page(
@@ -140,9 +136,11 @@ def page(
         "seeds": str(each * BLOCKS),
         "blocks": str(BLOCKS),
         "few": str(few),
+        "design": str(robert2019_claims.DESIGN),
     }
     lines = [*prose("robert2019", **said), ""]
-    lines += [*claimed(_claims(results, tables, patterns)), "", *_distributed(tables), ""]
+    claims = robert2019_claims.claims(results, tables, patterns, _readings())
+    lines += [*claimed(claims), "", *_distributed(tables), ""]
     lines += [*prose("robert2019-tables", **said), "", *_of_paper()]
     drawn = {}
     for nth, on in enumerate(tables):
@@ -153,7 +151,7 @@ def page(
         lines += ["", f"![trajectories on {on.name}](figures/{name})"]
     lines += ["", *prose("robert2019-readings", **said), "", *_side_by_side(results, tables)]
     lines += ["", *prose("robert2019-ranks", **said), "", *_compared(results, tables)]
-    lines += ["", *prose("robert2019-shares"), "", *_shares(results, tables)]
+    lines += ["", *prose("robert2019-shares", **said), "", *_shares(results, tables)]
     return [*lines, "", *prose("robert2019-not-made", **said), "", *prose("robert2019-why")], drawn
 
 
@@ -255,6 +253,15 @@ def _studies(results: list[dict[str, Any]], nth: int, metric: str, place: int) -
     ]
 
 
+def _readings() -> dict[str, dict[str, int]]:
+    """The places of the variants that stand for the heuristics under each reading."""
+    places = {name: _names().index(variant) for name, variant in SIDE_BY_SIDE.items()}
+    return {
+        reading: {"SM": places[surrogate], "GA": places[genetic], "SA": places["SA"]}
+        for reading, (surrogate, genetic) in READINGS.items()
+    }
+
+
 def _side_by_side(results: list[dict[str, Any]], tables: list[Table]) -> list[str]:
     places = {name: _names().index(variant) for name, variant in SIDE_BY_SIDE.items()}
     rows = []
@@ -269,179 +276,50 @@ def _side_by_side(results: list[dict[str, Any]], tables: list[Table]) -> list[st
     for metric in ("AvgDist", "Gain"):
         for nth, on in enumerate(tables):
             cells = []
-            for surrogate, genetic in (
-                ("SM, nothing twice", "GA, whatever comes"),
-                ("SM, nothing twice", "GA, unlike its parents"),
-                ("SM, nothing twice", "GA, nothing twice"),
-                ("SM, whatever comes", "GA, whatever comes"),
-            ):
+            for surrogate, genetic in READINGS.values():
                 compared = [
                     fmean(_studies(results, nth, metric, places[name]))
                     for name in (surrogate, genetic, "SA")
                 ]
                 cells.append(ranks.order(HEURISTICS, compared, metric in HIGHER))
             orders.append([METRICS[metric], on.name, *cells])
-    readings = [
-        "GA whatever comes, SM nothing twice",
-        "GA unlike its parents, SM nothing twice",
-        "both nothing twice",
-        "both whatever comes",
-    ]
     return [
         *table(head, rows, left=2),
         "",
         *prose("robert2019-orders"),
         "",
-        *table(["", "", *readings], orders, left=6),
-    ]
-
-
-def _claims(
-    results: list[dict[str, Any]], tables: list[Table], patterns: list[Table]
-) -> list[Claim]:
-    """The paper's sentences, by paired differences over studies."""
-    first = dict(zip(HEURISTICS, _first(), strict=True))
-
-    def of(metric: str, name: str, nth: int) -> list[float]:
-        return _studies(results, nth, metric, first[name])
-
-    def pairs(metric: str, one: str, *others: str) -> dict[str, Difference]:
-        return {
-            f"{on.name}, {one} - {other}": paired(of(metric, one, nth), of(metric, other, nth))
-            for nth, on in enumerate(tables)
-            for other in others
-        }
-
-    def runs(name: str, nth: int, begin: int, end: int) -> list[float]:
-        """The mean time of a part of each study's runs."""
-        found = [result["tables"][nth]["methods"][first[name]] for result in results]
-        return [
-            fmean(times[begin:end])
-            for method in found
-            for times in studies.courses(method, tables[nth])
-        ]
-
-    success = [fmean(of("S", "SM", nth)) for nth in range(len(tables))]
-    quarters = {
-        on.name: paired(runs("SM", nth, 75, 100), runs("SM", nth, 25, 50))
-        for nth, on in enumerate(tables)
-    }
-    settled = {
-        on.name: paired(
-            runs("GA", nth, 15, BUDGET), [on.truths[on.default]] * len(runs("GA", nth, 15, BUDGET))
-        )
-        for nth, on in enumerate(tables)
-    }
-    gain = {
-        on.name: paired(of("Gain", "GA", nth), [0.0] * len(of("Gain", "GA", nth)))
-        for nth, on in enumerate(tables)
-    }
-    quicker = {
-        on.name: 100.0 * sum(time < on.truths[on.default] for time in on.truths) / len(on.truths)
-        for on in tables
-    }
-    below_default = {}
-    for nth, on in enumerate(tables):
-        found = [result["tables"][nth]["methods"] for result in results]
-        heuristics = [
-            [times for one in found for times in studies.courses(one[place], on)]
-            for place in first.values()
-        ]
-        default = on.truths[on.default]
-        below_default[on.name] = [studies.share(times, default) for times in heuristics]
-    bests = {tuple(on.points[on.best]) for on in patterns}
-    return [
-        judged(
-            "the default parametrization is not optimal",
-            {name: share > 0.0 for name, share in quicker.items()},
-            "; ".join(f"{name}: {share:.0f} % are faster" for name, share in quicker.items()),
-        ),
-        Claim(
-            "the optimal parametrization varies with the application",
-            HOLDS if len(bests) > 1 else NOT,
-            f"`romio` under {len(patterns)} access patterns has {len(bests)} different optima",
-        ),
-        below(
-            "surrogates come nearest to the optimum (Dist Opt)", pairs("DistOpt", "SM", "GA", "SA")
-        ),
-        judged(
-            "SBB: the surrogate finds the optimum in all studies",
-            {tables[0].name: success[0] == ALL},
-            f"{tables[0].name}: {success[0]:.1f} % (the others: "
-            + ", ".join(f"{one:.1f}" for one in success[1:])
-            + ")",
-        ),
-        Claim(
-            "SRO: no study of the surrogate succeeds, and yet it is 1 ms from the optimum",
-            UNTRIED,
-            "the small read optimizer and its data are not to be had",
-        ),
-        below("the genetic algorithm has the least Avg Dist", pairs("AvgDist", "GA", "SM", "SA")),
-        below(
-            "the genetic algorithm has the least exploration cost", pairs("EC", "GA", "SM", "SA")
-        ),
-        below("the same, against the best so far", pairs("ECBest", "GA", "SM", "SA")),
-        below("its returned optimum is nearer than annealing's", pairs("DistOpt", "GA", "SA")),
-        below("annealing has a higher exploration cost than it", pairs("EC", "GA", "SA")),
-        above(
-            "the surrogate moves on to what is slower once a part is explored: runs 76 to 100 "
-            "over runs 26 to 50, s",
-            quarters,
-        ),
-        below(
-            "the genetic algorithm performs better than the default, after the design, s", settled
-        ),
-        above("it gains time over the whole loop (table 3), %", gain),
-        above(
-            "it gains more than the surrogate and annealing (table 3), %",
-            pairs("Gain", "GA", "SM", "SA"),
-        ),
-        judged(
-            "most executions of all heuristics are below the default's time (77.57 and 89.47 %)",
-            {name: fmean(shares) > HALF for name, shares in below_default.items()},
-            "; ".join(f"{name} {fmean(shares):.1f} %" for name, shares in below_default.items()),
-        ),
-        judged(
-            "the genetic algorithm has the most of them",
-            {name: shares[1] >= max(shares) for name, shares in below_default.items()},
-            "; ".join(
-                f"{name} " + ", ".join(f"{one:.0f}" for one in shares) + " %"
-                for name, shares in below_default.items()
-            )
-            + " (SM, GA, SA)",
-        ),
-        above("surrogates take the longest to compute (ET), s", pairs("ET", "SM", "GA", "SA")),
-        Claim(
-            "the two accelerators gain 38 and 20 % of their applications' time",
-            UNTRIED,
-            "neither is to be had; what other programs gain is above",
-        ),
+        *table(["", "", *READINGS], orders, left=6),
     ]
 
 
 def _shares(results: list[dict[str, Any]], tables: list[Table]) -> list[str]:
+    figures_of = (
+        robert2019_claims.below_default,
+        robert2019_claims.below_mean,
+        robert2019_claims.below_mean_throughout,
+        partial(robert2019_claims.below_mean_throughout, begin=robert2019_claims.DESIGN),
+    )
     rows = []
     for nth, on in enumerate(tables):
         cells = []
-        for threshold in (on.truths[on.default], fmean(on.truths)):
+        for figure in figures_of:
             of = [
                 fmean(
-                    studies.share(
-                        studies.courses(result["tables"][nth]["methods"][place], on), threshold
-                    )
+                    figure(times, on)
                     for result in results
+                    for times in studies.courses(result["tables"][nth]["methods"][place], on)
                 )
                 for place in _first()
             ]
-            cells += [*(f"{one:.0f}" for one in of), f"{fmean(of):.1f}"]
+            cells.append(f"{', '.join(f'{one:.0f}' for one in of)}: {round(fmean(of), 9):.1f}")
         rows.append([on.name, *cells])
     for data, (default, mean) in SHARES.items():
-        rows.append([f"the paper's {data}", "", "", "", str(default), "", "", "", str(mean)])
+        rows.append([f"the paper's {data}", str(default), *([str(mean)] * 2), "-"])
     head = [
-        "%",
-        *(f"{name} below the default" for name in HEURISTICS),
-        "all",
-        *(f"{name} below the mean" for name in HEURISTICS),
-        "all",
+        "%, of SM, GA, SA: of all",
+        "runs below the default",
+        "runs below the mean",
+        "studies below the mean throughout",
+        "studies below it after the design",
     ]
     return table(head, rows)

@@ -18,9 +18,3 @@ def courses(method: dict[str, Any], on: Table) -> list[list[float]]:
 def medians(of: list[list[float]]) -> list[float]:
     """The median over studies, by run."""
     return [median(times) for times in zip(*of, strict=False)]
-
-
-def share(of: list[list[float]], below: float) -> float:
-    """The share of runs that take less, %."""
-    runs = [time for times in of for time in times]
-    return 100.0 * sum(time < below for time in runs) / len(runs)

@@ -173,8 +173,8 @@ def run_methods(
     """The studies of io-autotune's methods, from `io-autotune-simulate`.
 
     As with `io-autotune optimize` the default runs once, as with peers; `of_a_site` adds baseline
-    and control runs and the regret budget. Raises ReplayError if the program fails or reads the
-    tables differently from `peers.tables`.
+    runs, runs between trials and the regret budget. Raises ReplayError if the program fails or
+    reads the tables differently from `peers.tables`.
     """
     words = ["--per-seed", "--budget", str(budget)]
     words += [] if of_a_site else ["--outside-slurm"]

@@ -1,7 +1,7 @@
 """Tables of measurements, NAME.toml or NAME.json and NAME.csv, read as `io-autotune-simulate` does.
 
-The format is in docs/simulate.md. Conditions and constraints are refused: each peer would need them
-translated.
+The format is in docs/papers/simulate.md. Conditions and constraints are refused, because each
+peer would need them translated.
 """
 
 import csv
@@ -97,7 +97,9 @@ class Table:
             """What was measured, and where it is from, as far as the file says it."""
             self.parameters = tuple(_parameter(path, raw) for raw in described["parameters"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise TableError(f"{path}: {error!r}: write it as docs/simulate.md says") from error
+            raise TableError(
+                f"{path}: {error!r}: write it as docs/papers/simulate.md says"
+            ) from error
         if described.get("constraints"):
             raise TableError(
                 f"{path}: constraints cannot be given to the peers: leave this table out"
@@ -310,7 +312,7 @@ def _parameter(path: Path, raw: dict[str, Any]) -> Parameter:
         raise TableError(f"{path}: conditions cannot be given to the peers: leave this table out")
     if raw["kind"] not in {"categorical", "ordinal", "int"}:
         raise TableError(
-            f"{path}: {raw['name']!r}: {raw['kind']!r} is no kind: docs/simulate.md has them"
+            f"{path}: {raw['name']!r}: {raw['kind']!r} is no kind: docs/papers/simulate.md has them"
         )
     return Parameter(raw["name"], raw["kind"] != "categorical", tuple(raw["values"]))
 

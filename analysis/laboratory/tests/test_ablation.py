@@ -1,9 +1,10 @@
 """The generated families, and the ablation's figures."""
 
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
-from comparison.ablation import METHODS, figures
+from comparison.ablation import DEFAULT, METHODS, OUTSIDE, figures
 from generated_tables.families import FAMILIES, table
 from peers.studies import Study
 from peers.tables import Table
@@ -35,3 +36,17 @@ def test_each_line_adds_one_part() -> None:
     settings = [set(method.text.split(",")) for method in METHODS]
     for before, after in pairwise(settings):
         assert len(after - before) == 1
+
+
+def test_a_line_sets_all_that_a_site_sets_and_the_defaults_line_as_a_site_does() -> None:
+    site = tomllib.loads((ROOT / "deploy/etc/service.toml").read_text("utf-8"))["study"]
+    method, _, settings = DEFAULT.text.partition(":")
+    values = dict(setting.split("=") for setting in settings.split(","))
+    assert {name: tomllib.loads(f"it = {value}")["it"] for name, value in values.items()} == site[
+        method
+    ]
+
+
+def test_outside_slurm_the_default_is_compared() -> None:
+    assert [method for method in METHODS if method not in OUTSIDE] == [METHODS[1]]
+    assert DEFAULT in OUTSIDE

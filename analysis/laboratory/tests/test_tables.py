@@ -49,7 +49,7 @@ SPACE = {
         ({}, "size,on,time\n", "no row"),
         ({"default": {"size": 7, "on": True}}, "size,on,time\n1,true,1\n", "default's 'size'"),
         ({"constraints": [{}]}, "size,on,time\n1,true,1\n", "constraints"),
-        ({"parameters": 3}, "size,on,time\n1,true,1\n", "docs/simulate.md"),
+        ({"parameters": 3}, "size,on,time\n1,true,1\n", "docs/papers/simulate.md"),
         (
             {"parameters": [{"name": "size", "kind": "int", "valeus": [1]}]},
             "size,time\n1,1\n",

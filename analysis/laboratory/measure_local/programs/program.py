@@ -38,7 +38,7 @@ class Program:
     """Parameters whose levels are numbers of something, and not just an order."""
 
     def kind(self, name: str) -> str:
-        """The parameter's kind, in the words of tables (docs/simulate.md)."""
+        """The parameter's kind, in the words of tables (docs/papers/simulate.md)."""
         if name in self.categories:
             return "categorical"
         return "int" if name in self.integers else "ordinal"
