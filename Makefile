@@ -19,7 +19,7 @@ TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: promises bench soak soak-day test-soak help build workloads test-tools demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-python test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo report-screenshots report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages test-packages test-install clean wheel
+.PHONY: promises bench bench-tls soak soak-day test-soak help build workloads test-tools demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-python test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo pictures report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages check-release test-packages test-install clean wheel
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -124,7 +124,7 @@ test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the ser
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
 	@deploy/install-deps build test file-systems
 	nice $(MAKE) --no-print-directory -C spank-plugin test
-	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_day tests/unit_imports tests/unit_series
+	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_day tests/unit_imports tests/unit_series tests/packages/test_release.py
 	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests -m "not store"
 
 $(VENV_PYTHON)/.installed: $(PACKAGE)/requirements-tests.txt
@@ -298,6 +298,11 @@ bench: test-tools $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each fi
 	@deploy/install-deps cluster
 	@PYTHONPATH=tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
 
+TLS_ARGS ?=
+bench-tls: test-tools $(VENV)/.installed ## What TLS adds to a start, without Slurm: leave the machine alone meanwhile
+	@deploy/install-deps cluster test
+	@PYTHONPATH=tests:tests/cluster tests/with-postgres $(VENV)/bin/python -m bench.encrypted $(TLS_ARGS)
+
 test-bench: ## Every part of `make bench`, small: that it still measures
 	@$(MAKE) --no-print-directory bench BENCH_ARGS="--rounds 2 --lives 800 --pairs 10" >/dev/null
 
@@ -316,7 +321,8 @@ browser: ## Install chromium, which the tests of the report's page need
 test-unit: browser
 
 SCREENSHOTS_ARGS ?=
-report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images
+pictures: browser $(VENV_REPORT)/.installed ## Renew the pictures in docs/images
+	python3 tests/gain_picture.py
 	PYTHONPATH=$(REPORT):$(REPORT)/tests $(VENV_REPORT)/bin/python -m screenshots docs/images $(SCREENSHOTS_ARGS)
 
 sqlx: ## Renew the committed descriptions of the store's queries
@@ -361,6 +367,11 @@ PACKAGES_ARGS ?=
 packages: $(CYCLONEDX) $(VENV_PACKAGES)/.installed ## What a site installs, in build/packages, its checksums signed by PACKAGES_KEY
 	@deploy/install-deps packages
 	PYTHONPATH=tests python3 -m packages $(if $(PACKAGES_KEY),--key $(PACKAGES_KEY)) $(PACKAGES_ARGS)
+
+check-release: ## Whether the files in RELEASE are the releaser's (KEY: his public key) and of which commit; REBUILD=1 builds it and compares
+	@deploy/install-deps signing $(if $(REBUILD),packages)
+	$(if $(REBUILD),@$(MAKE) --no-print-directory $(CYCLONEDX) $(VENV_PACKAGES)/.installed)
+	@PYTHONPATH=tests python3 -m packages.check "$(RELEASE)" $(if $(KEY),--key "$(KEY)") $(if $(REBUILD),--rebuild)
 
 test-packages: $(CYCLONEDX) $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Build the packages; install, upgrade, remove and purge them in clean roots: half an hour
 	@deploy/install-deps packages

@@ -75,7 +75,7 @@ bool ioat_text_parse_u32(const char *text, size_t length, uint32_t *value)
 }
 
 // Characters that make one line look like several or like other text, or are not seen (Unicode TR
-// 36): the list of tuner-service/protocol/src/shown.rs.
+// 36): the list of tuner-service/protocol/src/printable.rs.
 static bool is_deceptive(uint32_t point)
 {
     static const struct {

@@ -23,11 +23,11 @@ pub struct Setup {
     pub budget: u32,
     /// Which runs these are.
     pub counted: Counted,
-    /// Whether the studies are those of `optimize` ([`outside_slurm`]) and not of a site.
+    /// True if the studies are those of `optimize` ([`outside_slurm`]) and not of a site.
     pub outside_slurm: bool,
-    /// What runs do that a table lacks.
+    /// The outcome of runs that a table lacks.
     pub outside: Outside,
-    /// Whether studies begin with their table's other defaults.
+    /// True if studies begin with their table's other defaults.
     pub defaults_first: bool,
     /// The number of studies of each method and table; they differ in their seed.
     pub seeds: u32,
@@ -37,9 +37,9 @@ pub struct Setup {
     pub in_flight: u32,
     /// The number of threads. It affects computing times alone.
     pub threads: NonZero<usize>,
-    /// Whether to keep the single studies, see [`MethodResult::studies`].
+    /// True to keep the single studies, see [`MethodResult::studies`].
     pub keep_studies: bool,
-    /// What metrics weigh in the scores.
+    /// The weights of metrics in the scores.
     pub weights: Weights,
 }
 
@@ -73,7 +73,7 @@ pub struct TableResult {
     pub best: f64,
     /// The elapsed of the default, seconds.
     pub default: f64,
-    /// Whether the data set's default was not measured and the nearest measured point replaces it.
+    /// True if the data set's default was not measured and the nearest measured point replaces it.
     pub default_moved: bool,
     /// The results by method.
     pub methods: Vec<MethodResult>,
@@ -118,7 +118,7 @@ pub struct Figure {
     pub group: &'static str,
     /// The metric's name.
     pub metric: &'static str,
-    /// Its unit.
+    /// The unit of the figure.
     pub unit: &'static str,
     /// The number of studies that have the figure.
     pub studies: usize,
@@ -139,7 +139,7 @@ pub struct Overall {
     pub recommended_against_first: Option<Estimate>,
     /// The mean over all runs over that of the first method, likewise.
     pub average_run_against_first: Option<Estimate>,
-    /// What users pay, by the number of runs.
+    /// The price that users pay, by the number of runs.
     pub paid: Vec<Paid>,
     /// The loss of a study, in runs of the default.
     pub loss: Option<Percentiles>,
@@ -147,7 +147,7 @@ pub struct Overall {
     pub worst: Option<Percentiles>,
 }
 
-/// What the studies of all tables pay for their first runs.
+/// The price that the studies of all tables pay for their first runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Paid {
     /// The number of runs.

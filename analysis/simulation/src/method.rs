@@ -18,7 +18,7 @@ pub struct MethodSpec {
     pub label: String,
     /// The settings; `budget` only if the text has it.
     pub settings: Settings,
-    /// Whether the text sets the budget of exploring runs.
+    /// True if the text sets the budget of exploring runs.
     pub sets_budget: bool,
 }
 

@@ -27,20 +27,20 @@ pub struct Course<'a> {
 /// One metric.
 #[derive(Debug)]
 pub struct Metric {
-    /// Its name; a paper's own if there is one.
+    /// The metric's name; a paper's own if there is one.
     pub name: &'static str,
-    /// Its unit; empty for a bare number.
+    /// The unit; empty for a bare number.
     pub unit: &'static str,
-    /// Its meaning.
+    /// The meaning, for people.
     pub meaning: &'static str,
-    /// Its value; none if the study has none. Averaged over studies.
+    /// The value; none if the study has none. Averaged over studies.
     pub of: fn(&Course<'_>) -> Option<f64>,
 }
 
 /// The metrics of one source.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name in files.
+    /// The group's name in files.
     pub name: &'static str,
     /// The source, for people.
     pub title: &'static str,
@@ -62,7 +62,7 @@ pub const GROUPS: [&Group; 6] = [
 pub const RECOMMENDED: &str = "Recommended";
 /// The average run, see [`RECOMMENDED`].
 pub const AVERAGE_RUN: &str = "AverageRun";
-/// What slow parametrizations cost a study.
+/// The cost of slow parametrizations to a study.
 pub const LOSS: &str = "Loss";
 /// The slowest parametrization of a study.
 pub const WORST: &str = "Worst";

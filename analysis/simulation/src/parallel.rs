@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `one` makes of each number below `count`, in their order, whichever thread made it.
+/// Returns what `one` makes of each number below `count`, in their order, whichever thread made it.
 pub fn each<T: Send + Sync>(
     count: usize,
     threads: NonZero<usize>,

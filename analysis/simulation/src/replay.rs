@@ -19,7 +19,7 @@ pub enum Counted {
     Exploring,
 }
 
-/// What a run of a parametrization does that the table lacks.
+/// The outcome of a run whose parametrization the table lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outside {
     /// It fails, after the default's time.
@@ -41,9 +41,9 @@ pub struct Plan {
     pub counted: Counted,
     /// The number of runs in flight at once, at least 1.
     pub in_flight: u32,
-    /// What the table lacks.
+    /// The outcome of runs that the table lacks.
     pub outside: Outside,
-    /// Whether the design begins with the table's other defaults ([`SpaceFile::first`]).
+    /// True if the design begins with the table's other defaults ([`SpaceFile::first`]).
     ///
     /// [`SpaceFile::first`]: io_autotune_optimize::SpaceFile::first
     pub defaults_first: bool,
@@ -54,11 +54,11 @@ pub struct Plan {
 pub struct Run {
     /// The configuration's place in the table; none if it is not there: the run failed.
     pub place: Option<usize>,
-    /// Its role.
+    /// The role of the run.
     pub role: Role,
     /// When it started, seconds since the study's start.
     pub start: f64,
-    /// Its elapsed, seconds.
+    /// The elapsed time, seconds.
     pub elapsed: f64,
 }
 

@@ -221,13 +221,13 @@ fn reports_hold_what_was_measured() {
 
 #[test]
 fn the_documentation_defines_every_figure() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/papers/simulate.md");
     let text = std::fs::read_to_string(path).unwrap();
     for metric in GROUPS.iter().flat_map(|group| group.metrics) {
         let row = format!(
             "| `{}` | {} | {} |",
             metric.name, metric.unit, metric.meaning
         );
-        assert!(text.contains(&row), "docs/simulate.md lacks: {row}");
+        assert!(text.contains(&row), "docs/papers/simulate.md lacks: {row}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is promised of a study's gain: docs/measurements/report-guarantees.md with fewer studies.
+//! The promises about a study's gain: docs/measurements/report-guarantees.md with fewer studies.
 
 #![allow(clippy::unwrap_used)]
 

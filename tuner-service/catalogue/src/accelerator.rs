@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_configuration::every;
+use io_autotune_configuration::parse_recoverable;
 use io_autotune_model::{Constraint, Parameter, Space, UsedIf};
 use serde::Deserialize;
 use toml::Spanned;
@@ -63,7 +63,7 @@ impl Accelerator {
     /// write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
-        let read = every::<Document>(text);
+        let read = parse_recoverable::<Document>(text);
         for one in &read.found {
             faults.at(&one.place, one.problem.as_str());
         }

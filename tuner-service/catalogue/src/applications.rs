@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use io_autotune_configuration::every;
+use io_autotune_configuration::parse_recoverable;
 use io_autotune_protocol::{ApplicationName, Mode, Note, Request, is_name, is_name_byte};
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
@@ -127,7 +127,7 @@ impl Rules {
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let mut faults = Faults::of(text);
         let mut rules = Vec::new();
-        let read = every::<Document>(text);
+        let read = parse_recoverable::<Document>(text);
         for one in &read.found {
             faults.at(&one.place, one.problem.as_str());
         }

@@ -13,6 +13,11 @@ use crate::fault::Faults;
 use crate::need::Need;
 use crate::template::Template;
 
+/// The most parts of a variable's value.
+const PARTS: usize = 64;
+/// The most bytes of a text around values.
+const TEXT: usize = 1024;
+
 /// The deliveries of a file, in any mixture.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,18 +102,29 @@ pub struct SettingDelivery {
     pub omit_default: bool,
 }
 
-/// An environment variable of the job. A user's own value stays.
+/// An environment variable of the job. A user's own value stays. It has a `value` or `parts`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariableDelivery {
     /// The variable.
     pub variable: Spanned<String>,
     /// The value; `{NAME}` is replaced by the value of the parameter NAME.
-    pub value: Spanned<Template>,
+    pub value: Option<Spanned<Template>>,
     /// True if it is not set when all its parameters have their defaults, so that the accelerator
     /// decides.
     #[serde(default)]
     pub omit_default: bool,
+    /// What the value is put together from, as in `MPICH_MPIIO_HINTS="*:cb_nodes=4:..."`. A part
+    /// whose parameters have their defaults, or do not exist, is left out. Without any part the
+    /// variable is not set.
+    #[serde(default)]
+    pub parts: Vec<Spanned<Template>>,
+    /// The text between two parts.
+    pub separator: Option<Spanned<String>>,
+    /// The text before the first part.
+    pub prefix: Option<Spanned<String>>,
+    /// The text after the last part.
+    pub suffix: Option<Spanned<String>>,
 }
 
 /// A file in the job's own directory that carries parameters to the application.
@@ -121,6 +137,12 @@ pub struct FileDelivery {
     pub variable: Spanned<String>,
     /// The line for each parameter, in which `{name}` and `{value}` are replaced.
     pub line: Spanned<String>,
+    /// The text between two lines, before the line break: `,` in JSON.
+    pub separator: Option<Spanned<String>>,
+    /// The lines before the first parameter's, as in XML, JSON, or under an INI file's header.
+    pub head: Option<Spanned<String>>,
+    /// The lines after the last parameter's.
+    pub tail: Option<Spanned<String>>,
     /// True if parameters at their defaults are left out, so that the accelerator decides.
     #[serde(default)]
     pub omit_default: bool,
@@ -138,6 +160,18 @@ pub struct EmptyFile {
     /// A file that the application reads if the variable is not set. On nodes that have it no empty
     /// file is given.
     pub unless_exists: Option<Spanned<String>>,
+}
+
+impl FileDelivery {
+    /// The file with these lines of parameters.
+    pub(crate) fn content(&self, lines: &[String]) -> String {
+        let lines = lines.join(&format!("{}\n", text(&self.separator)));
+        let around = |text: &Option<Spanned<String>>| match text {
+            Some(text) => format!("{}\n", text.get_ref()),
+            None => String::new(),
+        };
+        format!("{}{lines}\n{}", around(&self.head), around(&self.tail))
+    }
 }
 
 impl Deliveries {
@@ -168,7 +202,7 @@ impl Deliveries {
         };
         for entry in &self.environment {
             check.variable(&entry.variable);
-            check.template(&entry.value);
+            check.value(entry);
         }
         let mut names = BTreeSet::new();
         for file in &self.files {
@@ -185,6 +219,12 @@ impl Deliveries {
             if !line.contains("{value}") || line.chars().any(char::is_control) {
                 let problem = format!("line = {line:?} must be one line that contains {{value}}");
                 check.faults.at(&file.line.span(), problem);
+            }
+            for text in [&file.separator, &file.head, &file.tail]
+                .into_iter()
+                .flatten()
+            {
+                check.text(text, &['\n', '\t']);
             }
             for parameter in &file.parameters {
                 check.parameter(parameter.get_ref(), &parameter.span());
@@ -328,13 +368,10 @@ impl Deliveries {
 
     /// Each delivery in a few words, for people.
     pub fn words(&self) -> Vec<String> {
-        let variables = self.environment.iter().map(|entry| {
-            format!(
-                "variable {} = {}",
-                entry.variable.get_ref(),
-                entry.value.get_ref()
-            )
-        });
+        let variables = self
+            .environment
+            .iter()
+            .map(|entry| format!("variable {} = {}", entry.variable.get_ref(), entry.told()));
         let files = self.files.iter().map(|file| {
             let parameters: Vec<&str> = file
                 .parameters
@@ -389,6 +426,32 @@ impl Deliveries {
     }
 }
 
+impl VariableDelivery {
+    /// The templates of the value.
+    fn templates(&self) -> impl Iterator<Item = &Spanned<Template>> {
+        self.value.iter().chain(&self.parts)
+    }
+
+    /// The value from its parts.
+    pub(crate) fn put_together(&self, parts: &[String]) -> String {
+        let parts = parts.join(text(&self.separator));
+        format!("{}{parts}{}", text(&self.prefix), text(&self.suffix))
+    }
+
+    fn told(&self) -> String {
+        let templates: Vec<String> = self
+            .templates()
+            .map(|template| template.get_ref().to_string())
+            .collect();
+        self.put_together(&templates)
+    }
+}
+
+/// A text around values; empty if the file has none.
+fn text(of: &Option<Spanned<String>>) -> &str {
+    of.as_ref().map_or("", |text| text.get_ref())
+}
+
 struct Check<'a, 'k, 'f, 't> {
     known: &'k BTreeSet<&'k str>,
     faults: &'f mut Faults<'t>,
@@ -409,6 +472,41 @@ impl<'a> Check<'a, '_, '_, '_> {
             let problem =
                 format!("variable = {name:?} is used twice: a job can have one value of it");
             self.faults.at(&variable.span(), problem);
+        }
+    }
+
+    fn value(&mut self, entry: &'a VariableDelivery) {
+        let around = [&entry.separator, &entry.prefix, &entry.suffix];
+        let is_whole = entry.value.is_some();
+        let has_around = around.iter().any(|text| text.is_some());
+        if is_whole != entry.parts.is_empty() || (is_whole && has_around) {
+            let problem = format!(
+                "variable = {:?} needs a value, or parts and, if wanted, the texts separator, prefix and suffix around them",
+                entry.variable.get_ref()
+            );
+            self.faults.at(&entry.variable.span(), problem);
+        }
+        if entry.parts.len() > PARTS {
+            let problem = format!("a variable has at most {PARTS} parts");
+            self.faults.at(&entry.variable.span(), problem);
+        }
+        for text in around.into_iter().flatten() {
+            self.text(text, &[]);
+        }
+        for template in entry.templates() {
+            self.template(template);
+        }
+    }
+
+    /// Checks a text that is given to jobs as it is; these control characters may be in it.
+    fn text(&mut self, text: &Spanned<String>, control: &[char]) {
+        let wrong = |sign: char| sign.is_control() && !control.contains(&sign);
+        if text.get_ref().len() > TEXT || text.get_ref().contains(wrong) {
+            let problem = format!(
+                "{:?} is no text for a job: write at most {TEXT} bytes without control characters",
+                text.get_ref()
+            );
+            self.faults.at(&text.span(), problem);
         }
     }
 

@@ -12,7 +12,7 @@ pub enum Need {
     BurstBuffer,
 }
 
-io_autotune_model::words!(
+io_autotune_model::word_enum!(
     Need, "need",
     Exclusive => "exclusive",
     Root => "root",

@@ -92,7 +92,17 @@ impl Part {
             (!(omit_default && at_default())).then(|| template.render(parametrization))?
         };
         for entry in &self.deliveries.environment {
-            if let Some(value) = rendered(entry.value.get_ref(), entry.omit_default) {
+            let value = match &entry.value {
+                Some(value) => rendered(value.get_ref(), entry.omit_default),
+                None => {
+                    let parts = entry.parts.iter();
+                    let parts: Vec<String> = parts
+                        .filter_map(|part| rendered(part.get_ref(), true))
+                        .collect();
+                    (!parts.is_empty()).then(|| entry.put_together(&parts))
+                }
+            };
+            if let Some(value) = value {
                 delivery.environment.push(DeliveredVariable {
                     name: entry.variable.get_ref().clone(),
                     value,
@@ -148,7 +158,7 @@ impl Part {
             delivery.online = Some(DeliveredOnline { policy, levers });
         }
         for file in &self.deliveries.files {
-            let content: String = file
+            let lines: Vec<String> = file
                 .parameters
                 .iter()
                 .map(|name| name.get_ref().as_str())
@@ -156,11 +166,11 @@ impl Part {
                 .filter(|(name, value)| !(file.omit_default && self.is_default(name, value)))
                 .map(|(name, value)| {
                     let line = file.line.get_ref().replace("{name}", name);
-                    line.replace("{value}", &value.to_string()) + "\n"
+                    line.replace("{value}", &value.to_string())
                 })
                 .collect();
-            if !content.is_empty() {
-                delivery.files.push(delivered(file, content));
+            if !lines.is_empty() {
+                delivery.files.push(delivered(file, file.content(&lines)));
             }
         }
     }
@@ -273,6 +283,176 @@ mod tests {
         parametrization.0.insert("size".into(), Value::Integer(4));
         let delivery = accelerator.render(&parametrization).unwrap();
         assert_eq!(delivery.files[0].content, "size 4\n");
+    }
+
+    /// An accelerator with two parameters, which its deliveries carry.
+    fn two(delivery: &str) -> Result<Accelerator, String> {
+        let text = format!(
+            r#"
+            name = "x"
+            title = "x"
+            [[parameters]]
+            name = "cb_nodes"
+            kind = "ordered"
+            values = ["automatic", 1, 4]
+            default = "automatic"
+            [[parameters]]
+            name = "cb_read"
+            kind = "categories"
+            values = ["automatic", "enable"]
+            default = "automatic"
+            {delivery}
+            "#
+        );
+        Accelerator::parse(&text).map_err(|error| error.to_string())
+    }
+
+    /// What a job is given with none, one and both of the parameters changed.
+    fn given(delivery: &str) -> [Delivery; 3] {
+        let accelerator = two(delivery).unwrap();
+        let nodes = ("cb_nodes".to_owned(), Value::Integer(4));
+        let read = ("cb_read".to_owned(), Value::from("enable"));
+        [vec![], vec![read.clone()], vec![nodes, read]].map(|values| {
+            let mut point = accelerator.space.default();
+            point.0.extend(values);
+            accelerator.render(&point).unwrap()
+        })
+    }
+
+    #[test]
+    fn a_variable_is_put_together_from_parts_without_those_at_their_default() {
+        let variable = |text: &str| {
+            given(text).map(|delivery| Some(delivery.environment.first()?.value.clone()))
+        };
+        let cray = r#"
+            [[delivery.environment]]
+            variable = "MPICH_MPIIO_HINTS"
+            prefix = "*:"
+            separator = ":"
+            parts = ["cb_nodes={cb_nodes}", "romio_cb_read={cb_read}"]
+        "#;
+        assert_eq!(
+            variable(cray),
+            [
+                None,
+                Some("*:romio_cb_read=enable".to_owned()),
+                Some("*:cb_nodes=4:romio_cb_read=enable".to_owned()),
+            ]
+        );
+        let pnetcdf = r#"
+            [[delivery.environment]]
+            variable = "PNETCDF_HINTS"
+            separator = ";"
+            parts = ["cb_nodes={cb_nodes}", "romio_cb_read={cb_read}"]
+        "#;
+        let [_, _, both] = variable(pnetcdf);
+        assert_eq!(both.unwrap(), "cb_nodes=4;romio_cb_read=enable");
+        let json = r#"
+            [[delivery.environment]]
+            variable = "FSSPEC_S3"
+            prefix = "{"
+            separator = ", "
+            suffix = "}"
+            parts = ['"nodes": {cb_nodes}', '"config": {{"read": "{cb_read}"}}']
+        "#;
+        assert_eq!(
+            variable(json),
+            [
+                None,
+                Some(r#"{"config": {"read": "enable"}}"#.to_owned()),
+                Some(r#"{"nodes": 4, "config": {"read": "enable"}}"#.to_owned()),
+            ]
+        );
+        let ways = two(json).unwrap().ways().join("\n");
+        assert!(
+            ways.contains(r#"FSSPEC_S3 = {"nodes": {cb_nodes}, "#),
+            "{ways}"
+        );
+    }
+
+    #[test]
+    fn a_file_has_its_head_and_its_tail_only_with_something_between_them() {
+        let file = |text: &str| {
+            let file = format!(
+                r#"
+                [[delivery.files]]
+                name = "hints"
+                variable = "HINTS"
+                omit_default = true
+                parameters = ["cb_nodes", "cb_read"]
+                {text}
+                "#
+            );
+            given(&file).map(|delivery| Some(delivery.files.first()?.content.clone()))
+        };
+        let json = r#"
+            head = "{"
+            line = '  "{name}": "{value}"'
+            separator = ","
+            tail = "}"
+        "#;
+        let [none, one, both] = file(json);
+        assert_eq!(none, None);
+        assert_eq!(one.unwrap(), "{\n  \"cb_read\": \"enable\"\n}\n");
+        assert_eq!(
+            both.unwrap(),
+            "{\n  \"cb_nodes\": \"4\",\n  \"cb_read\": \"enable\"\n}\n"
+        );
+        let xml = r#"
+            head = """<?xml version="1.0"?>
+<adios-config>"""
+            line = '  <parameter key="{name}" value="{value}"/>'
+            tail = "</adios-config>"
+        "#;
+        let [_, _, both] = file(xml);
+        assert_eq!(
+            both.unwrap(),
+            "<?xml version=\"1.0\"?>\n<adios-config>\n  <parameter key=\"cb_nodes\" value=\"4\"/>\n  \
+             <parameter key=\"cb_read\" value=\"enable\"/>\n</adios-config>\n"
+        );
+        let [_, one, _] = file("head = \"[default]\"\nline = \"{name} = {value}\"");
+        assert_eq!(one.unwrap(), "[default]\ncb_read = enable\n");
+    }
+
+    #[test]
+    fn a_variable_is_one_value_or_parts_and_a_text_is_one_that_a_job_can_have() {
+        for (text, problem) in [
+            ("", "needs a value, or parts"),
+            (
+                "value = \"{cb_nodes}{cb_read}\"\nprefix = \"*\"",
+                "needs a value, or parts",
+            ),
+            (
+                "value = \"{cb_nodes}\"\nparts = [\"{cb_read}\"]",
+                "needs a value, or parts",
+            ),
+            (
+                "parts = [\"{cb_nodes}\", \"{cb_reed}\"]",
+                "\"cb_reed\" is not among",
+            ),
+            ("parts = [\"{cb_nodes}\", \"plain\"]", "names no parameter"),
+            (
+                "parts = [\"{cb_nodes}\", \"{cb_read}\"]\nseparator = \"a\\nb\"",
+                "no text for a job",
+            ),
+        ] {
+            let error = two(&format!(
+                "[[delivery.environment]]\nvariable = \"HINTS\"\n{text}"
+            ));
+            let error = error.unwrap_err();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
+        let long = "x".repeat(1025);
+        for text in [
+            format!("head = \"{long}\""),
+            "tail = \"\\u001b\"".to_owned(),
+        ] {
+            let file = format!(
+                "[[delivery.files]]\nname = \"h\"\nvariable = \"H\"\nline = \"{{value}}\"\nparameters = [\"cb_nodes\", \"cb_read\"]\n{text}"
+            );
+            let error = two(&file).unwrap_err();
+            assert!(error.contains("no text for a job"), "{error}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use io_autotune_configuration::every;
+use io_autotune_configuration::parse_recoverable;
 use io_autotune_model::{Constraint, Parameter, Parametrization, Space, SpaceError, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -136,7 +136,7 @@ impl OwnSpace {
     /// Reads a file's text. Returns an error with every wrong line and what to write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
-        let read = every::<Document>(text);
+        let read = parse_recoverable::<Document>(text);
         for one in &read.found {
             faults.at(&one.place, one.problem.as_str());
         }

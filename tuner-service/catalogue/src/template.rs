@@ -4,7 +4,8 @@ use std::fmt;
 use io_autotune_model::{Parametrization, Value};
 use serde::Deserialize;
 
-/// A text with parameters' names in braces: `{cb_nodes}`.
+/// A text with parameters' names in braces: `{cb_nodes}`. Two braces stand for one that is meant as
+/// it is: `{{"threads": {threads}}}` is `{"threads": 4}`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Template(Vec<Piece>);
@@ -19,7 +20,9 @@ enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A brace without its other half.
-    #[error("{0:?} has a brace without its other half: write {{NAME}} where a value belongs")]
+    #[error(
+        "{0:?} has a brace without its other half: write {{NAME}} where a value belongs, and two braces for one that stays"
+    )]
     Brace(String),
     /// A control character, which a job's environment or a kernel setting cannot hold.
     #[error("{0:?} has a control character: use printable text")]
@@ -48,24 +51,28 @@ impl Template {
         if text.chars().any(char::is_control) {
             return Err(TemplateError::Unprintable(text.to_owned()));
         }
-        let mut pieces = Vec::new();
-        let mut rest = text;
-        let plain = |part: &str| !part.contains(['{', '}']);
-        while let Some((before, after)) = rest.split_once('{') {
-            let Some((name, after)) = after.split_once('}') else {
-                return Err(brace());
+        let (mut pieces, mut plain) = (Vec::new(), String::new());
+        let mut rest = text.chars().peekable();
+        while let Some(sign) = rest.next() {
+            if !matches!(sign, '{' | '}') || rest.next_if_eq(&sign).is_some() {
+                plain.push(sign);
+                continue;
+            }
+            let mut name = String::new();
+            let is_closed = loop {
+                match rest.next() {
+                    Some('}') => break true,
+                    Some('{') | None => break false,
+                    Some(sign) => name.push(sign),
+                }
             };
-            if !plain(before) || !plain(name) || name.is_empty() {
+            if sign == '}' || !is_closed || name.is_empty() {
                 return Err(brace());
             }
-            pieces.push(Piece::Text(before.to_owned()));
-            pieces.push(Piece::Parameter(name.to_owned()));
-            rest = after;
+            pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            pieces.push(Piece::Parameter(name));
         }
-        if !plain(rest) {
-            return Err(brace());
-        }
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(Piece::Text(plain));
         Ok(Self(pieces))
     }
 
@@ -102,7 +109,7 @@ impl Template {
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
-            Piece::Text(part) => f.write_str(part),
+            Piece::Text(part) => f.write_str(&part.replace('{', "{{").replace('}', "}}")),
             Piece::Parameter(name) => write!(f, "{{{name}}}"),
         })
     }
@@ -131,6 +138,9 @@ mod tests {
             Some("-s 4M,fast!")
         );
         assert_eq!(rendered("{other}"), None);
+        let json = r#"{{"size": {size}, "of": {{{size}}}}}"#;
+        assert_eq!(rendered(json).as_deref(), Some(r#"{"size": 4, "of": {4}}"#));
+        assert_eq!(template(json).unwrap().to_string(), json);
         let both = template("-s {size}M,{mode}!").unwrap();
         assert_eq!(both.parameters().collect::<Vec<_>>(), ["size", "mode"]);
         assert_eq!(both.to_string(), "-s {size}M,{mode}!");
@@ -138,13 +148,15 @@ mod tests {
 
     #[test]
     fn what_is_no_template_is_refused() {
-        for text in ["{", "}", "{a", "a}", "{a}}", "{{a}}", "{}", "{a}{"] {
+        for text in ["{", "}", "{a", "a}", "{a}}", "{{a}", "{}", "{a}{", "{a{b}}"] {
             assert!(
                 matches!(template(text), Err(TemplateError::Brace(_))),
                 "{text}"
             );
         }
-        assert!(matches!(template("plain"), Err(TemplateError::Constant(_))));
+        for text in ["plain", "{{a}}"] {
+            assert!(matches!(template(text), Err(TemplateError::Constant(_))));
+        }
         assert!(matches!(
             template("{a}\n"),
             Err(TemplateError::Unprintable(_))

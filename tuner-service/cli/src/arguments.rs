@@ -1,3 +1,4 @@
+pub(crate) mod campaign;
 pub(crate) mod optimize;
 
 use std::path::PathBuf;
@@ -10,45 +11,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::format::Wanted;
-use crate::moment;
 use crate::people::uid_of;
-use crate::words::{self, Job, Named, Target, Thing};
-
-const EXAMPLES: &str = "\
-Examples:
-  io-autotune status                          all my studies
-  io-autotune status ocean                    one application's, in full
-  io-autotune history ocean -S yesterday      its runs since then
-  io-autotune show ocean                      its space, its best, how it converged
-  io-autotune explain 4711                    why job 4711 got what it got
-  io-autotune explain 4711_3                  task 3 of an array, as squeue has it
-  io-autotune explain 4711 -M beta            of several clusters, beta's
-  io-autotune compare 4711 4712               two jobs side by side
-  io-autotune off ocean --until now+7days     measure its jobs, apply nothing
-  io-autotune off ocean --end                 tune them again
-  io-autotune pin ocean                       from now on what is recommended now
-  io-autotune pin study:12 cb_nodes=2         these values, the others at their default
-  io-autotune pin ocean --end                 go on with the search
-  io-autotune undo 17                         take line 17 of the audit back
-  io-autotune reset ocean --why \"new file system\"
-  io-autotune transfer warm-start climate --from ocean
-                                              begin with what ocean has learnt
-  io-autotune report --latest                 what tuning has gained the site
-  io-autotune report --mine --output me.html  a page of my studies
-  io-autotune audit                           who changed what, when and why
-  io-autotune rules check ocean.sh            which application is this job's name?
-  io-autotune optimize --space a.toml --runs 40 -- zstd -f -{level} in
-  io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
-  io-autotune transfer export --all > studies.jsonl
-  io-autotune admin retention --dry-run       what old runs would be removed?
-
-A study is the tuning of one application with one accelerator (such as romio, for MPI-IO) in one setting, such as on two nodes. It is named by its application or by its number: ocean, app:ocean, study:12. A job is named as by squeue and sacct: 4711, 4711_3, 4711+0, 4711.batch, job:4711. Where a number could be two things, nothing is done, and both commands are printed to choose from.
-
-Users see and steer their own studies; operators see everyone's; admins see and steer everyone's. A change of others' studies needs --why, and one of many studies --yes; with --dry-run it only says what it would do.
-
-Exit status: 0 done; 1 no (a check failed, a replay differs, a file is wrong); 2 the command line is wrong, or a change of many studies lacks --yes; 3 the service cannot be asked; 4 the service refuses, or there is no such thing.
-
-Times are local. Programs read --json (docs/openapi.json describes it), --csv or --parsable2.";
+use crate::targets::{self, Job, Named, Target, Thing};
+use crate::times;
 
 const STUDIES: &str = "An application, or a study: ocean, app:ocean, study:12. 12 alone is study 12, or the \
      application called 12 if there is no such study";
@@ -59,35 +24,7 @@ const ONE_STUDY: &str = "A study: study:12, or an application that has one study
 const JOB: &str = "A job, never a study: 4711, job:4711, or as squeue and sacct write it: 4711_3 (a task of an array), \
      4711+0, 4711.batch";
 
-const REPORT: &str = "\
-Examples:
-  io-autotune report                                           make yesterday's
-  io-autotune report --first 2026-11-01 --last 2026-11-07      of these days
-  io-autotune report --latest                                  what was made last, in short
-  io-autotune report --latest --file index.html --output report.html
-  io-autotune report --mine --output mine.html                 a page of my own studies
-
-It is made where io-autotune-report and its configuration are; what was made last is had from the service, by admins
-and those that [access] report_uids and report_groups of service.toml name.";
-
-const OPTIMIZE: &str = r#"Examples:
-  io-autotune optimize --space zstd.toml --runs 40 -- zstd -f -{level} --long={window} in
-  io-autotune optimize --space sort.toml --runs 60 --jobs 2 --name sort --limit 30 -- sort -S {buffer} in -o out.{slot}
-  io-autotune optimize --space x.toml --runs 40 --measure 'rate: ([0-9.]+)' --goal maximize -- ./bench {threads}
-
-The command is run without a shell. The same command line goes on after a kill. At the end there are the gain over
-the default, its interval, and the command line to use.
-
-Without a command, each line has one answer:
-  {"ask":true}                                 {"id":1,"parametrization":{..},"reason":{..}}
-  {"tell":{"id":1,"elapsed":12.3}}             {"ok":true}
-  {"tell":{"id":1,"failed":true}}              {"ok":true}
-  {"tell":{"id":1,"elapsed":60,"censored":true}}  {"ok":true}, cut short after 60 s
-  {"recommend":true}                           {"parametrization":{..},"mean":..,"n":..,"interval":[..,..]}
-  anything else                                {"error":".."}, and nothing has changed
-Several runs may be open at once. Times are seconds. More: docs/optimize.md."#;
-
-/// Those of all commands that mean nothing to one that asks no service.
+/// The options of all commands that mean nothing to one that asks no service.
 fn of_the_service() -> [clap::Arg; 2] {
     let config = clap::Arg::new("config").long("config");
     let config = config.value_parser(clap::value_parser!(PathBuf));
@@ -97,13 +34,14 @@ fn of_the_service() -> [clap::Arg; 2] {
 
 /// What io-autotune has learnt about your applications, and how to steer it.
 #[derive(Debug, Parser)]
-#[command(name = "io-autotune", version, after_help = EXAMPLES)]
+#[command(name = "io-autotune", version)]
 pub(crate) struct Arguments {
     /// How the service is reached.
     #[arg(
         long,
         global = true,
         env = "IO_AUTOTUNE_CONFIG",
+        hide_env_values = true,
         default_value = "/etc/io-autotune/client.toml"
     )]
     pub(crate) config: PathBuf,
@@ -160,7 +98,7 @@ pub(crate) struct StudiesAsked {
     #[arg(value_name = "STUDY", help = STUDIES)]
     pub(crate) target: Option<Target>,
     /// Only this study's: 12.
-    #[arg(long, value_parser = words::study)]
+    #[arg(long, value_parser = targets::study)]
     pub(crate) study: Option<i64>,
     /// Only this accelerator's.
     #[arg(long)]
@@ -205,7 +143,7 @@ pub(crate) struct ScopeOf {
     #[arg(long, value_parser = uid_of)]
     pub(crate) user: Option<u32>,
     /// All studies of this application.
-    #[arg(long, value_parser = words::application)]
+    #[arg(long, value_parser = targets::application)]
     pub(crate) application: Option<String>,
     /// All studies of this accelerator.
     #[arg(long)]
@@ -283,7 +221,7 @@ impl Change {
     }
 }
 
-/// What is ordered, or no longer.
+/// An order, or its end.
 #[derive(Debug, Args)]
 pub(crate) struct Order {
     #[arg(value_name = "STUDY", help = STUDIES)]
@@ -292,7 +230,7 @@ pub(crate) struct Order {
     pub(crate) how: Ordering,
 }
 
-/// Of which studies something is ordered, for how long, or that it is over.
+/// The scope and the end of an order.
 #[derive(Debug, Args)]
 pub(crate) struct Ordering {
     /// End what was ordered: tune as before.
@@ -301,7 +239,7 @@ pub(crate) struct Ordering {
     #[command(flatten)]
     pub(crate) scope: ScopeOf,
     /// Until then: 2026-12-24, 18:00, tomorrow, now+7days.
-    #[arg(long, value_name = "TIME", value_parser = moment::ahead)]
+    #[arg(long, value_name = "TIME", value_parser = times::ahead)]
     pub(crate) until: Option<Timestamp>,
     #[command(flatten)]
     pub(crate) change: Change,
@@ -309,23 +247,23 @@ pub(crate) struct Ordering {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Where my studies stand: gain, what comes next, what it has cost
-    #[command(
-        after_help = "Examples:\n  io-autotune status\n  io-autotune status ocean    one study in full\n  io-autotune status --csv"
-    )]
+    /// How my applications do: gain, what comes next, what it has cost
     Status {
         #[command(flatten)]
         wanted: StudiesAsked,
+        /// Stay, and draw it anew when something has changed. Ctrl-C ends it.
+        #[arg(long, conflicts_with_all = ["json", "csv"])]
+        watch: bool,
         #[command(flatten)]
         output: ListOutput,
     },
-    /// Why a job got its values, how it ended, and whether it counts
-    #[command(
-        after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711_3           task 3 of an array\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same, or not told yet"
-    )]
+    /// What a job ran with, if it helped and counts; what comes next
     Explain {
         #[arg(value_name = "JOB", help = JOB)]
         job: Job,
+        /// Add the search's own reasons, what was measured, and what the nodes reported.
+        #[arg(long, conflicts_with = "replay")]
+        details: bool,
         /// Have the suggestion computed again from its stored inputs, and compare.
         #[arg(long)]
         replay: bool,
@@ -333,14 +271,10 @@ pub(crate) enum Command {
         output: Output,
     },
     /// What tuning has gained the site; --mine: a page of my studies
-    #[command(after_help = REPORT)]
     Report(Box<Report>),
     /// Fix the values of an application's jobs (--end: tune again)
     ///
-    /// Every later run of the study, or of all studies of a scope, gets the same parametrization.
-    #[command(
-        after_help = "Examples:\n  io-autotune pin ocean                                 what is recommended now\n  io-autotune pin study:12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\"\n  io-autotune pin ocean default --until now+2days --why \"a deadline\"\n  io-autotune pin default --accelerator romio --why \"a bug\" --dry-run\n  io-autotune pin ocean --end                           go on with the search"
-    )]
+    /// Every later run of the study, or of all studies of a scope, gets the same values.
     Pin {
         /// A study or an application (ocean, app:ocean, study:12) unless a scope says it; then best (if
         /// left out), default, or name=value: parameters left out keep the default. The best of a scope
@@ -352,14 +286,10 @@ pub(crate) enum Command {
         how: Ordering,
     },
     /// Let an application run untuned, but measured (--end: tune again)
-    #[command(
-        after_help = "Examples:\n  io-autotune off ocean --why \"a deadline\" --until now+7days\n  io-autotune off ocean --end"
-    )]
     Off(Order),
-    /// Start an application's tuning afresh, in a new epoch
+    /// Start an application's tuning afresh; its history is kept
     ///
-    /// Its pin is removed. Its history is kept: undo goes on with it, and the gain is proved anew.
-    #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
+    /// Its pin is removed. `undo` goes on with the history, and the gain is proved anew.
     Reset {
         #[arg(value_name = "STUDY", help = ONE_STUDY)]
         target: Target,
@@ -370,7 +300,6 @@ pub(crate) enum Command {
     ///
     /// A pin, a reset, a warm start, another objective, an acceptance, a freeze or an off, or what
     /// ended one, is undone while nothing later has changed it.
-    #[command(after_help = "Example:\n  io-autotune undo 17 --why \"it was another study\"")]
     Undo {
         /// The line's number in `io-autotune audit`.
         line: i64,
@@ -380,12 +309,8 @@ pub(crate) enum Command {
         output: Output,
     },
     /// Runs, one a line, as sacct lists jobs: times, values, verdicts
-    #[command(
-        after_help = "Examples:\n  io-autotune history ocean --starttime yesterday\n  io-autotune history --format JobID,Elapsed%10,Change%-40 --state counted\n  io-autotune history ocean --parsable2 --noheader --limit 1000"
-    )]
     History(Box<History>),
     /// A study: its space, its best, how it converged, what it tested
-    #[command(after_help = "Examples:\n  io-autotune show ocean\n  io-autotune show study:12")]
     Show {
         #[arg(value_name = "STUDY", help = ONE_STUDY)]
         target: Target,
@@ -393,9 +318,6 @@ pub(crate) enum Command {
         output: ListOutput,
     },
     /// Two jobs side by side, or two studies
-    #[command(
-        after_help = "Examples:\n  io-autotune compare 4711 4712            two jobs\n  io-autotune compare ocean climate        two applications that have one study each\n  io-autotune compare study:3 study:12     two studies by number"
-    )]
     Compare {
         /// A job (4711, 4711_3, job:4711), or a study (ocean, app:ocean, study:12). What could be both
         /// is refused.
@@ -409,16 +331,10 @@ pub(crate) enum Command {
         output: ListOutput,
     },
     /// Try out nothing new: run the best known (--end: explore again)
-    #[command(
-        after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run\n  io-autotune freeze ocean --end"
-    )]
     Freeze(Order),
     /// Tune for another number than time, such as a rate jobs report
     ///
     /// A change holds from now on, in a new epoch.
-    #[command(
-        after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean mpi-io --why \"I/O is a tenth of it\"     with the profiling library: docs/accelerators.md\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
-    )]
     Objective {
         /// A study (study:12, or an application that has one study), and elapsed, marked or a NAME; in a
         /// job NAME=VALUE, a positive number (2^-63 to 2^63).
@@ -433,9 +349,6 @@ pub(crate) enum Command {
     /// Tune on, although a study's runs look like different work
     ///
     /// Such a study is only observed, until somebody says that its runs are one application's.
-    #[command(
-        after_help = "Example:\n  io-autotune accept ocean --why \"the input varies from run to run\""
-    )]
     Accept {
         #[arg(value_name = "STUDY", help = ONE_STUDY)]
         target: Target,
@@ -443,42 +356,33 @@ pub(crate) enum Command {
         change: Change,
     },
     /// Who changed what, when and why; `audit orders`: what is in force
-    #[command(
-        after_help = "Examples:\n  io-autotune audit --study 12 --by root\n  io-autotune audit --format Line,Action,Why --parsable2\n  io-autotune audit orders    what is off, frozen or pinned, of more than one study"
-    )]
     Audit(Box<Audit>),
     /// Write histories to a file, read them in, or begin with others'
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  io-autotune transfer export --all --output studies.jsonl\n  io-autotune transfer import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune transfer warm-start climate --from ocean"
-    )]
+    #[command(subcommand)]
     Transfer(Transfer),
     /// What can be tuned here, and whether a catalogue file is right
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators show romio+page-cache    can they be tuned together?\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
-    )]
+    #[command(subcommand)]
     Accelerators(Accelerators),
+    /// Submit a job again and again, until its tuning has an answer
+    ///
+    /// One job after the other gets its study's next settings, within the node-hours that you give
+    /// them. It ends when a gain is claimed, or nothing is left to win. Ctrl-C ends the watching; the
+    /// same command goes on.
+    Campaign(Box<campaign::Campaign>),
     /// In a job script: an I/O phase begins or ends
     ///
     /// It is written to a local file; nothing waits.
-    #[command(
-        after_help = "Example, in a job script:\n  io-autotune mark begin\n  srun ./write-checkpoint\n  io-autotune mark end\n\nThe seconds in which a phase was open are the run's marked_seconds. Outside a job that is tuned or\nobserved it says so on stderr. The exit status is 0 whatever happens."
-    )]
     Mark {
         /// begin or end.
         #[arg(value_name = "begin|end")]
         what: String,
     },
     /// Tune a command outside Slurm, or anything by lines of JSON
-    #[command(after_help = OPTIMIZE, args = of_the_service())]
+    #[command(args = of_the_service())]
     Optimize(Box<optimize::Optimize>),
     /// Is everything installed and well, as seen from this host?
     ///
     /// Admins are told of the service's inside too.
-    #[command(
-        after_help = "Examples:\n  io-autotune doctor          what is wrong, and what to do about it\n  io-autotune doctor --job    lets a job of one second run, and says where it gets lost\n\nExit status: 0 if no check failed (warnings may be there), 1 if one did, 2 if the options are wrong.\nRun it on submit hosts, on a compute node and on slurmctld's host as root, and as an admin of the service."
-    )]
     Doctor {
         /// Where this node keeps reports that the service could not take.
         #[arg(long, default_value = "/var/spool/io-autotune")]
@@ -499,16 +403,26 @@ pub(crate) enum Command {
         output: Output,
     },
     /// Which application is a job's name, by these rules or by others?
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  io-autotune rules check 'nf-ALIGN_(sample_1)' ocean.sh\n  io-autotune rules check --file mine.toml --comment rule_align 0f8fad5b-d9cb-469f-a165-70867728950e\n  io-autotune rules try mine.toml    which histories would merge, split or be renamed?"
-    )]
+    #[command(subcommand)]
     Rules(Rules),
+    /// How much of a site's time could be tuned, by what sacct prints
+    ///
+    /// It needs no service, and nothing of io-autotune's but this command.
+    #[command(args = of_the_service())]
+    Prospect {
+        /// What sacct --parsable2 printed, with the names of its columns; -: standard input.
+        file: PathBuf,
+        /// Rules that make applications of jobs' names, instead of those that are shipped.
+        #[arg(long, value_name = "FILE")]
+        rules: Option<PathBuf>,
+        /// List so many studies, the largest first.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        #[command(flatten)]
+        output: ListOutput,
+    },
     /// Remove old runs; write manual pages and shell completions
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  io-autotune admin retention --dry-run\n  io-autotune admin man /usr/local/share/man/man1\n  io-autotune admin completion bash > /usr/share/bash-completion/completions/io-autotune"
-    )]
+    #[command(subcommand)]
     Admin(Admin),
 }
 
@@ -517,7 +431,7 @@ pub(crate) enum Command {
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Audit {
     /// Only this study's: 12.
-    #[arg(long, value_parser = words::study)]
+    #[arg(long, value_parser = targets::study)]
     pub(crate) study: Option<i64>,
     /// Only what this user did, by name or uid.
     #[arg(long, value_parser = uid_of)]
@@ -534,24 +448,20 @@ pub(crate) struct Audit {
     pub(crate) of: Option<AuditOf>,
 }
 
-/// What of the audit is not its lines.
+/// The parts of the audit besides its lines.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditOf {
     /// What is ordered for more than one study, by whom, why, and until when
-    #[command(after_help = "Example:\n  io-autotune audit orders")]
     Orders {
         #[command(flatten)]
         output: ListOutput,
     },
 }
 
-/// What has been learnt, from one place to another.
+/// Ways of taking what was learnt from one place to another.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Transfer {
     /// Write what is known of studies as text, for import into another service
-    #[command(
-        after_help = "Examples:\n  io-autotune transfer export ocean > ocean.jsonl\n  io-autotune transfer export --all --output studies.jsonl    all that you may see: an admin's everyone's\n\nRuns in flight are left out; docs/transfer.md describes the format."
-    )]
     Export {
         #[arg(value_name = "STUDY", help = STUDIES, required_unless_present = "all")]
         target: Option<Target>,
@@ -563,9 +473,6 @@ pub(crate) enum Transfer {
         output: Option<PathBuf>,
     },
     /// Take in studies that were exported, all of a file or nothing. For admins
-    #[command(
-        after_help = "Examples:\n  io-autotune transfer import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune transfer import studies.jsonl --why \"a new server\" --skip-existing\n\nA study that exists already is not changed: the file is refused, or with --skip-existing the others are imported.\nThere is no undo."
-    )]
     Import {
         /// The file.
         file: PathBuf,
@@ -576,9 +483,6 @@ pub(crate) enum Transfer {
         change: Change,
     },
     /// Let a study begin, in a new epoch, with what another of its accelerator has learnt
-    #[command(
-        after_help = "Examples:\n  io-autotune transfer warm-start climate --from ocean --dry-run    what it would begin with\n  io-autotune transfer warm-start study:12 --from study:3 --why \"the same I/O library\"\n\nIt takes which parametrizations were best, and no times. A study begins with its first run."
-    )]
     WarmStart {
         #[arg(value_name = "STUDY", help = ONE_STUDY)]
         target: Target,
@@ -590,13 +494,10 @@ pub(crate) enum Transfer {
     },
 }
 
-/// What an admin does now and then, and who installs the command.
+/// Tasks of an admin now and then, and of who installs the command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Admin {
     /// Remove old runs that no study needs; what studies know stays
-    #[command(
-        after_help = "Examples:\n  io-autotune admin retention --dry-run                        what is older than service.toml keeps\n  io-autotune admin retention --older-than 400 --why \"the disk is full\"\n\nRuns of epochs that are over are removed, of other old runs their reports and what they were decided from:\ndocs/store.md. There is no undo."
-    )]
     Retention {
         /// Runs of which nothing was heard for so many days; [retention] days of service.toml, if left out.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(30..=36_500))]
@@ -605,15 +506,11 @@ pub(crate) enum Admin {
         change: Change,
     },
     /// Print a shell's completion of this command
-    #[command(
-        after_help = "Example:\n  io-autotune admin completion bash > /usr/share/bash-completion/completions/io-autotune"
-    )]
     Completion {
         /// The shell.
         shell: clap_complete::Shell,
     },
     /// Write the manual pages into a directory
-    #[command(after_help = "Example:\n  io-autotune admin man /usr/local/share/man/man1")]
     Man {
         /// The directory.
         directory: PathBuf,
@@ -638,10 +535,10 @@ pub(crate) struct History {
     )]
     pub(crate) not_counted: Option<NotCountedBecause>,
     /// Only those that started then or later, as sacct takes it: 2026-11-24T08:30, yesterday, now-2days.
-    #[arg(short = 'S', long, value_name = "TIME", value_parser = moment::past)]
+    #[arg(short = 'S', long, value_name = "TIME", value_parser = times::past)]
     pub(crate) starttime: Option<Timestamp>,
     /// Only those that started before then.
-    #[arg(short = 'E', long, value_name = "TIME", value_parser = moment::past)]
+    #[arg(short = 'E', long, value_name = "TIME", value_parser = times::past)]
     pub(crate) endtime: Option<Timestamp>,
     /// The newest so many, 10,000 at the most.
     #[arg(long, default_value_t = 100)]
@@ -682,10 +579,10 @@ impl From<State> for RunState {
 #[command(group(ArgGroup::new("fetched").args(["latest", "mine"])))]
 pub(crate) struct Report {
     /// Its first day, by this host's clock: 2026-11-24, now-7days; yesterday, if left out.
-    #[arg(long, value_name = "DAY", value_parser = moment::day, conflicts_with = "fetched")]
+    #[arg(long, value_name = "DAY", value_parser = times::day, conflicts_with = "fetched")]
     pub(crate) first: Option<Date>,
     /// Its last day.
-    #[arg(long, value_name = "DAY", value_parser = moment::day, conflicts_with = "fetched")]
+    #[arg(long, value_name = "DAY", value_parser = times::day, conflicts_with = "fetched")]
     pub(crate) last: Option<Date>,
     /// How it is made.
     #[arg(
@@ -713,7 +610,7 @@ pub(crate) struct Report {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// What there is to do with accelerators.
+/// Commands about accelerators.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Accelerators {
     /// The accelerators of this site.
@@ -735,7 +632,7 @@ pub(crate) enum Accelerators {
     },
 }
 
-/// What there is to do with the rules for applications.
+/// Commands about the rules for applications.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rules {
     /// What job names become, and by which rule.
@@ -770,17 +667,6 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_shows_an_example() {
-        for command in Arguments::command().get_subcommands() {
-            let help = command
-                .get_after_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            assert!(help.contains("io-autotune "), "{}", command.get_name());
-        }
     }
 
     #[test]

@@ -31,9 +31,8 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn has_failed(&self) -> bool {
-        self.checks
-            .iter()
-            .any(|check| check.state == CheckState::Failed)
+        let mut checks = self.checks.iter();
+        checks.any(|check| check.state == CheckState::Failed)
     }
 }
 
@@ -208,6 +207,9 @@ impl Visit {
                         "start io-autotuned there (`systemctl status io-autotuned`), and let this host reach it",
                     ))
                 }
+                error @ ClientError::Tls(_) => {
+                    unknown(Check::failed(&name, error.to_string(), OF_TLS))
+                }
                 error => unknown(Check::failed(&name, error.to_string(), OTHER)),
             },
             Err(error) => unknown(Check::failed(&name, error.to_string(), OTHER)),
@@ -217,6 +219,9 @@ impl Visit {
 
 /// The remedy for an endpoint that gives another answer.
 const OTHER: &str = "see whether client.toml names io-autotuned's address, and the service's log";
+
+/// The remedy where there is no TLS.
+const OF_TLS: &str = "see docs/install.md, \"TLS\": jobs run with defaults until service.toml's [tls] and client.toml's tls_ca fit each other";
 
 /// The largest difference of clocks: credentials live for minutes, and reports are ordered by time.
 const CLOCK_SKEW_SECONDS: f64 = 5.0;
@@ -270,22 +275,15 @@ fn summary(
             )
         }),
     });
-    checks.extend(worst(
-        &mut visits.iter().filter_map(|visit| visit.version.as_ref()),
-    ));
-    checks.extend(worst(
-        &mut visits.iter().filter_map(|visit| visit.clock.as_ref()),
-    ));
+    let of_all = |of: fn(&Visit) -> Option<&Check>| worst(&mut visits.iter().filter_map(of));
+    checks.extend(of_all(|visit| visit.version.as_ref()));
+    checks.extend(of_all(|visit| visit.clock.as_ref()));
     let plugins = visits.iter().flat_map(|visit| visit.plugins.clone());
     let plugins = plugins.collect();
     // Replicas give the same diagnosis, except for their versions, so the first is used.
-    let diagnosis = visits.into_iter().map(|visit| visit.diagnosis);
-    checks.extend(
-        diagnosis
-            .into_iter()
-            .find(|checks| !checks.is_empty())
-            .unwrap_or_default(),
-    );
+    let mut diagnosis = visits.into_iter().map(|visit| visit.diagnosis);
+    let diagnosis = diagnosis.find(|checks| !checks.is_empty());
+    checks.extend(diagnosis.unwrap_or_default());
     (checks, plugins)
 }
 

@@ -47,7 +47,7 @@ pub(crate) const RUN_FIELDS: [Field; 27] = [
 /// The columns of `audit`.
 pub(crate) const LINE_FIELDS: [Field; 9] = [
     field("Line", true, None),
-    field("Time", false, None),
+    field("Time", false, Some(5)),
     field("By", false, Some(6)),
     field("Action", false, Some(6)),
     field("Of", false, Some(10)),

@@ -4,28 +4,32 @@
 
 mod accelerators;
 mod arguments;
+mod campaign;
 mod doctor;
 mod format;
 mod help;
 mod manual;
 mod marking;
-mod meaning;
-mod mine;
-mod moment;
 mod optimize;
 mod people;
+mod prospect;
 mod question;
 mod render;
 mod report;
+mod resolve_target;
 mod retention;
 mod rules;
 mod screen;
 mod service;
+mod signals;
 mod slurm;
 mod spelling;
 mod steering;
+mod targets;
+mod times;
 mod transfer;
-mod words;
+mod user_report;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -41,12 +45,12 @@ use crate::arguments::{
     Accelerators, Admin, Arguments, AuditOf, ColumnsOutput, Command, ListOutput, Rules, Transfer,
 };
 use crate::format::{Field, LINE_FIELDS, RUN_FIELDS, Wanted};
-use crate::meaning::Compared;
 use crate::render::columns::Columns;
 use crate::render::history::How;
+use crate::resolve_target::Compared;
 use crate::screen::Screen;
 use crate::service::{CliError, RunsOf, Service};
-use crate::words::{Target, Thing};
+use crate::targets::{Target, Thing};
 
 fn main() -> ExitCode {
     console::survive_file_size_limit();
@@ -93,11 +97,8 @@ fn arguments(words: &[OsString]) -> Result<Arguments, ExitCode> {
 fn told(error: &CliError, typed: &[OsString]) -> String {
     match error {
         CliError::Ambiguous(ambiguity) => {
-            let typed: Vec<String> = typed
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            ambiguity.told(&typed)
+            let typed = typed.iter().map(|word| word.to_string_lossy().into_owned());
+            ambiguity.told(&typed.collect::<Vec<String>>())
         }
         other => other.to_string(),
     }
@@ -152,9 +153,16 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
     let service = || Service::new(&arguments.config, arguments.cluster.as_deref());
     let screen = Screen::of_stdout();
     match &arguments.command {
-        Command::Status { wanted, output } => {
+        Command::Status {
+            wanted,
+            watch,
+            output,
+        } => {
             let service = service()?;
             let wanted = &service.wanted(wanted).await?;
+            if *watch {
+                return watch::studies(&service, wanted).await;
+            }
             let studies = service.studies(wanted).await?;
             // For programs an empty list is an answer.
             if studies.is_empty()
@@ -191,6 +199,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             job,
             replay: true,
             output,
+            ..
         } => {
             let service = service()?;
             let job_id = service.job_id(*job)?;
@@ -201,11 +210,16 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             })?;
             Ok(answer.good_if(same))
         }
-        Command::Explain { job, output, .. } => {
+        Command::Explain {
+            job,
+            details: is_detailed,
+            output,
+            ..
+        } => {
             let service = service()?;
             let details = service.explain(service.job_id(*job)?).await?;
             output_of(output.json, &details, |details| {
-                render::explain(details, &screen)
+                render::explain(details, *is_detailed, &screen)
             })
         }
         // Done before the service is asked.
@@ -225,7 +239,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             steering::one_study(&service()?, target, "accept", done, change, &screen).await
         }
         Command::Reset { target, change } => {
-            let done = "reset: a new epoch is open";
+            let done = "reset: its search begins anew";
             steering::one_study(&service()?, target, "reset", done, change, &screen).await
         }
         Command::Audit(asked) => audit(asked, service, &screen).await,
@@ -256,9 +270,10 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         }
         Command::Admin(Admin::Completion { shell }) => Ok(manual::completion(*shell).into()),
         Command::Admin(Admin::Man { directory }) => Ok(manual::write(directory)?.into()),
+        Command::Campaign(asked) => campaign::run(asked, &service()?).await,
         Command::Optimize(asked) => Ok(optimize::run(asked)?.into()),
         Command::Report(report) if report.mine => {
-            let text = mine::page_of_mine(&service()?, &screen).await?;
+            let text = user_report::page_of_mine(&service()?, &screen).await?;
             Ok(report::put(report, text, "the page about your studies")?.into())
         }
         Command::Report(report) if report.latest => {
@@ -312,6 +327,18 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let rules = rules::read(file)?;
             let trial = rules::trial(&rules, service()?.job_names().await?);
             output_of(output.json, &trial, |trial| render::trial(trial, &screen))
+        }
+        Command::Prospect {
+            file,
+            rules,
+            limit,
+            output,
+        } => {
+            let found = prospect::of_file(file, rules.as_deref())?;
+            let table = render::prospect::studies(&found, usize::MAX);
+            listed(output, &found, table, || {
+                render::prospect::prospect(&found, *limit, &screen)
+            })
         }
         Command::Doctor {
             spool_dir,
@@ -456,10 +483,8 @@ async fn compare(
     }
     match things.as_slice() {
         [Compared::Job(a), Compared::Job(b)] => {
-            let (a, b) = (
-                last_launch(service, *a).await?,
-                last_launch(service, *b).await?,
-            );
+            let a = last_launch(service, *a).await?;
+            let b = last_launch(service, *b).await?;
             let table = render::compare::runs(&a, &b);
             let text = table.text(screen);
             listed(output, &[a, b], table, || {

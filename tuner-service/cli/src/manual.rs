@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::arguments::Arguments;
+use crate::help;
 use crate::service::CliError;
 
 const NAME: &str = "io-autotune";
@@ -13,7 +12,7 @@ const NAME: &str = "io-autotune";
 /// The completion of a shell.
 pub(crate) fn completion(shell: Shell) -> String {
     let mut bytes = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), NAME, &mut bytes);
+    clap_complete::generate(shell, &mut help::described(), NAME, &mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -24,7 +23,7 @@ pub(crate) fn write(directory: &Path) -> Result<String, CliError> {
         source,
     };
     std::fs::create_dir_all(directory).map_err(unwritten)?;
-    clap_mangen::generate_to(Arguments::command(), directory).map_err(unwritten)?;
+    clap_mangen::generate_to(help::described(), directory).map_err(unwritten)?;
     Ok(format!(
         "{NAME}.1 and a page for each of its commands are in {}\n",
         directory.display()
@@ -40,7 +39,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path()).unwrap();
         let bash = completion(Shell::Bash);
-        for command in Arguments::command().get_subcommands() {
+        for command in help::described().get_subcommands() {
             let name = command.get_name();
             let page = directory.path().join(format!("{NAME}-{name}.1"));
             let page = std::fs::read_to_string(page).unwrap();

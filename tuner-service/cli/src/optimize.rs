@@ -7,10 +7,9 @@ mod guard;
 mod lines;
 mod process;
 mod progress;
-mod signals;
+mod result;
 mod storage;
 mod template;
-mod told;
 
 use std::io;
 
@@ -90,7 +89,7 @@ pub(crate) fn run(asked: &Optimize) -> Result<String, OptimizeError> {
             session.plan().runs
         )));
     }
-    let told = told::Told {
+    let told = result::Told {
         session: &session,
         template: &template,
         name: &name,

@@ -1,25 +1,33 @@
-//! A question before many studies are changed.
+//! A question before much is changed or begun.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 
 use crate::service::CliError;
+
+/// The most bytes of an answer.
+const LONGEST: u64 = 1024;
 
 /// Asks the user whether to do `what`, which would change the entries of the list. Returns an error
 /// if there is nobody to ask, or if the answer is no.
 pub(crate) fn ask(what: &str, note: &str, list: &str) -> Result<(), CliError> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(CliError::NotSure(what.to_owned()));
-    }
-    // A user who has not seen the question has not agreed.
-    let asked = write!(std::io::stderr(), "{list}\n{what}{note}. Do it? [y/N] ");
-    if asked.is_err() {
-        return Err(CliError::NotSure(what.to_owned()));
-    }
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
+    match answer(&format!("{list}\n{what}{note}. Do it? [y/N] "))?.as_deref() {
+        Some("y" | "Y" | "yes") => Ok(()),
         _ => Err(CliError::NotSure(what.to_owned())),
     }
+}
+
+/// What the user types after a question, without the spaces around it. `None` if there is nobody to
+/// ask.
+pub(crate) fn answer(question: &str) -> Result<Option<String>, CliError> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(None);
+    }
+    // A user who has not seen the question has not agreed.
+    if write!(std::io::stderr(), "{question}").is_err() {
+        return Ok(None);
+    }
+    let mut answer = String::new();
+    stdin.lock().take(LONGEST).read_line(&mut answer)?;
+    Ok(Some(answer.trim().to_owned()))
 }

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use crate::arguments::StudiesOf;
 use crate::people::name_of;
 use crate::report::ReportError;
-use crate::words::{Ambiguity, Named};
+use crate::targets::{Ambiguity, Named};
 
 /// The deadline of a request for which a person waits.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -53,6 +53,8 @@ pub(crate) enum CliError {
     SiteRules(#[from] RulesError),
     #[error("{0}")]
     Optimize(String),
+    #[error("{0}")]
+    Campaign(String),
     #[error("the exchange ended: {0}")]
     Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]
@@ -518,11 +520,9 @@ pub(crate) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<St
     const LIKE: f64 = 0.7;
     const MOST: usize = 3;
     let known: BTreeSet<String> = known.collect();
-    let mut like: Vec<(f64, String)> = known
-        .into_iter()
-        .map(|one| (strsim::jaro(name, &one), one))
-        .filter(|(likeness, _)| *likeness > LIKE)
-        .collect();
+    let known = known.into_iter();
+    let like = known.map(|one| (strsim::jaro(name, &one), one));
+    let mut like: Vec<(f64, String)> = like.filter(|(likeness, _)| *likeness > LIKE).collect();
     like.sort_by(|a, b| b.0.total_cmp(&a.0));
     like.into_iter().take(MOST).map(|(_, one)| one).collect()
 }

@@ -1,5 +1,6 @@
 //! Commands that had other names before 0.4. Their old spellings are accepted for one release: the
-//! words are replaced before they are read, and a line on standard error has the new ones.
+//! words are replaced before they are read, and a line on standard error has the new ones. What another
+//! program does is said likewise.
 
 use std::ffi::OsString;
 
@@ -17,11 +18,19 @@ pub(crate) const MOVED: [(&str, &[&str]); 10] = [
     ("man", &["admin", "man"]),
 ];
 
-/// A command that is a program of its own now, and what is said of it.
-const GONE: &str = "simulate";
-const GONE_TO: &str = "`io-autotune simulate` is a program of its own now, `io-autotune-simulate`, \
-     which no site installs: `make -C analysis simulate` compiles it from the source tree, and \
-     docs/simulate.md describes it";
+/// What other programs do, and what is said of it.
+const ELSEWHERE: [(&str, &str); 2] = [
+    (
+        "simulate",
+        "`io-autotune simulate` is a program of its own now, `io-autotune-simulate`, which no site installs: \
+         `make -C analysis simulate` compiles it from the source tree, and docs/papers/simulate.md describes it",
+    ),
+    (
+        "forget",
+        "the service, which this command asks, cannot rewrite history: `io-autotuned --forget USER`, on the service's \
+         host as the owner of its tables, forgets a user who has left, as docs/privacy.md describes",
+    ),
+];
 
 /// Where in a command line its command stands: after the options of all commands.
 pub(crate) fn place_of_command(words: &[OsString]) -> Option<usize> {
@@ -43,8 +52,8 @@ pub(crate) fn of_today(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Strin
         place = Some(help + 1);
     }
     let word = place.and_then(|place| words.get(place)?.to_str());
-    if word == Some(GONE) {
-        return (words, Some(GONE_TO.to_owned()));
+    if let Some((_, who)) = ELSEWHERE.iter().find(|(one, _)| Some(*one) == word) {
+        return (words, Some((*who).to_owned()));
     }
     let moved = MOVED.iter().find(|(old, _)| Some(*old) == word);
     let (Some(place), Some((old, new))) = (place, moved) else {
@@ -103,13 +112,20 @@ mod tests {
             assert_eq!(words, new);
             assert!(hint.unwrap().contains("` now"), "{old}");
         }
-        for gone in [
-            "io-autotune -M beta simulate --table a.json",
-            "io-autotune help simulate",
+        for (gone, program) in [
+            (
+                "io-autotune -M beta simulate --table a.json",
+                "`io-autotune-simulate`",
+            ),
+            ("io-autotune help simulate", "`io-autotune-simulate`"),
+            (
+                "io-autotune forget alice --dry-run",
+                "`io-autotuned --forget USER`",
+            ),
         ] {
             let (words, hint) = respelt(gone);
             assert_eq!(words, gone, "clap refuses it");
-            assert!(hint.unwrap().contains("`io-autotune-simulate`"), "{gone}");
+            assert!(hint.unwrap().contains(program), "{gone}");
         }
         for kept in [
             "io-autotune",
@@ -127,7 +143,9 @@ mod tests {
     fn an_old_spelling_is_in_no_help_and_each_new_one_is_a_command() {
         let mut command = Arguments::command();
         command.build();
-        assert!(command.find_subcommand(GONE).is_none());
+        for (gone, _) in ELSEWHERE {
+            assert!(command.find_subcommand(gone).is_none(), "{gone}");
+        }
         for (old, new) in MOVED {
             assert!(command.find_subcommand(old).is_none(), "{old}");
             let mut at = &command;

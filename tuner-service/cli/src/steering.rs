@@ -16,8 +16,10 @@ use crate::render::order::{command_of, named, scope as shown_scope, scope_with, 
 use crate::render::{status, steering as render};
 use crate::screen::Screen;
 use crate::service::{CliError, Service, meant, nearest};
-use crate::words::{Named, Target, WordError};
+use crate::targets::{Named, Target, WordError};
 use crate::{Answer, output_of};
+
+const NAME_ONE: &str = "name a study, an application, or a scope such as --all";
 
 /// The meaning of the words of a `pin`.
 #[derive(Debug, PartialEq)]
@@ -40,9 +42,7 @@ fn words(words: &[String], has_scope: bool) -> Result<Words, CliError> {
     let target = match (words, has_scope) {
         (_, true) => None,
         ([], false) => {
-            return Err(usage(
-                "name a study, an application, or a scope such as --all",
-            ));
+            return Err(usage(NAME_ONE));
         }
         ([target, after @ ..], false) => {
             rest = after;
@@ -135,9 +135,7 @@ pub(crate) async fn pin(
             };
             many(service, order, change, screen).await
         }
-        (None, None, _) => Err(usage(
-            "name a study, an application, or a scope such as --all",
-        )),
+        (None, None, _) => Err(usage(NAME_ONE)),
     }
 }
 
@@ -158,9 +156,7 @@ async fn end_pin(
             let order = Order::end_of(OrderKind::Pin, scope);
             many(service, order, change, screen).await
         }
-        ([], None) => Err(usage(
-            "name a study, an application, or a scope such as --all",
-        )),
+        ([], None) => Err(usage(NAME_ONE)),
         _ => Err(usage(
             "what ends a pin names its study or its scope, and no values",
         )),
@@ -241,9 +237,7 @@ fn scope_of(named: Option<Named>, scope: Option<OrderScope>) -> Result<OrderScop
             ..scope.unwrap_or_default()
         }),
         (None, Some(scope)) => Ok(scope),
-        (None, None) => Err(usage(
-            "name a study, an application, or a scope such as --all",
-        )),
+        (None, None) => Err(usage(NAME_ONE)),
     }
 }
 
@@ -271,20 +265,15 @@ async fn one<B: serde::Serialize>(
     change: &Change,
     screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let (study, said): (StudySummary, String) = if change.dry_run {
-        let study = service.study(study_id).await?.study;
-        let said = match action {
-            "reset" => render::would_reset(&study),
-            _ => format!(
-                "dry run: {} would be {done}.",
-                named(study_id, &study.application)
-            ),
-        };
-        (study, said)
-    } else {
-        let study = service.steer(study_id, action, body).await?;
-        let said = format!("{}: {done}.", named(study_id, &study.application));
-        (study, said)
+    let study: StudySummary = match change.dry_run {
+        true => service.study(study_id).await?.study,
+        false => service.steer(study_id, action, body).await?,
+    };
+    let of = named(study_id, &study.application);
+    let said = match (action, change.dry_run) {
+        ("reset", true) => render::would_reset(&study, screen),
+        (_, true) => format!("dry run: {of} would be {done}."),
+        (_, false) => format!("{of}: {done}."),
     };
     let undo_is = match (action, study.line) {
         ("reset", Some(_)) => render::UNDO_OF_RESET,

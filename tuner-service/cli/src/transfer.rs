@@ -18,7 +18,7 @@ use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
 use crate::screen::Screen;
 use crate::service::{CliError, Service};
-use crate::words::{Named, Target};
+use crate::targets::{Named, Target};
 use crate::{Answer, output_of, say};
 
 /// The most bytes of a file. A piece ends between characters, and may be some bytes short.

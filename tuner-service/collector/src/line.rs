@@ -5,7 +5,7 @@
 //! The values are those of Slurm's plugin jobcomp/script (seen with 22.05): times in seconds since
 //! 1970, the limit as `[days-]hh:mm:ss`. Every line is untrusted.
 
-use io_autotune_protocol::{Outcome, is_account, is_hostlist};
+use io_autotune_protocol::{Outcome, clock_seconds, digits, is_account, is_hostlist};
 use jiff::Timestamp;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     let (job_id, state, exit_code) = (words[1], words[2], words[3]);
     let (start, end, limit, nodes) = (words[4], words[5], words[6], words[7]);
     let account = words.get(8).filter(|word| **word != UNSET);
-    let job_id = number(job_id)
+    let job_id = digits(job_id)
         .and_then(|id| u32::try_from(id).ok())
         .filter(|id| *id != 0)
         .ok_or_else(|| unbelievable("JOBID", job_id))?;
@@ -55,7 +55,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     // Slurm sets START of a job that never began to its end.
     let never_began = match nodes {
         UNSET => false,
-        _ => number(nodes).ok_or_else(|| unbelievable("NODECNT", nodes))? == 0,
+        _ => digits(nodes).ok_or_else(|| unbelievable("NODECNT", nodes))? == 0,
     };
     let started_at = start.filter(|_| !never_began);
     if started_at
@@ -101,7 +101,7 @@ fn state(word: &str) -> Result<Option<String>, LineError> {
 }
 
 fn exit_code(word: &str) -> Result<Option<String>, LineError> {
-    let short = |text: &str| number(text).is_some_and(|code| code <= 0xffff);
+    let short = |text: &str| digits(text).is_some_and(|code| code <= 0xffff);
     match word.split_once(':') {
         _ if word == UNSET => Ok(None),
         Some((code, signal)) if short(code) && short(signal) => Ok(Some(word.into())),
@@ -114,7 +114,7 @@ fn time(what: &'static str, word: &str) -> Result<Option<Timestamp>, LineError> 
     if word == UNSET || word == "0" {
         return Ok(None);
     }
-    number(word)
+    digits(word)
         .and_then(|seconds| i64::try_from(seconds).ok())
         .and_then(|seconds| Timestamp::from_second(seconds).ok())
         .map(Some)
@@ -131,32 +131,11 @@ fn limit(word: &str) -> Result<Option<u64>, LineError> {
     if word == UNSET || (!word.is_empty() && letters(word)) {
         return Ok(None);
     }
-    let seconds = || {
-        let (days, clock) = match word.split_once('-') {
-            Some((days, clock)) => (number(days)?, clock),
-            None => (0, word),
-        };
-        let parts: Vec<&str> = clock.split(':').collect();
-        let [hours, minutes, seconds] = parts[..] else {
-            return None;
-        };
-        let (hours, minutes, seconds) = (number(hours)?, number(minutes)?, number(seconds)?);
-        (hours < 24 && minutes < 60 && seconds < 60).then(|| {
-            days.checked_mul(86_400)?
-                .checked_add(hours * 3600 + minutes * 60 + seconds)
-        })?
-    };
-    match seconds() {
+    match clock_seconds(word) {
         Some(0) => Ok(None),
         Some(seconds) => Ok(Some(seconds)),
         None => Err(unbelievable("LIMIT", word)),
     }
-}
-
-/// Parses digits, at most twelve: no time, id or count has more.
-fn number(word: &str) -> Option<u64> {
-    let digits = !word.is_empty() && word.len() <= 12 && word.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| word.parse().ok())?
 }
 
 fn unbelievable(what: &'static str, text: &str) -> LineError {

@@ -3,17 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+mod all_mistakes;
 mod difference;
-mod every;
 mod mistake;
 mod nearest;
+mod print_config;
 mod secret;
-mod shown;
 mod text;
 
+pub use all_mistakes::{Found, Parsed, parse_recoverable};
 pub use difference::differences;
-pub use every::{Every, Found, every};
 pub use mistake::{Mistake, parse};
 pub use nearest::{explained, misspelt, nearest};
-pub use shown::{File, Origin, Shown, ShownError};
+pub use print_config::{File, Origin, Shown, ShownError};
 pub use text::{NoText, read_text, text};

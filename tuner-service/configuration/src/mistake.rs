@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use crate::every::{Found, every};
+use crate::all_mistakes::{Found, parse_recoverable};
 use crate::nearest::explained;
 use crate::secret::{problem_without_secrets, without_secrets};
 
@@ -36,7 +36,7 @@ impl std::error::Error for Mistake {}
 /// With all mistakes, each with its line.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     toml::from_str(text).map_err(|first| {
-        let mut found = every::<T>(text).found;
+        let mut found = parse_recoverable::<T>(text).found;
         let same = explained(first.message());
         // In a list, the same mistake is found at a more exact place.
         if let Some(again) = found.iter().position(|other| other.problem == same) {

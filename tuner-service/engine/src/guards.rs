@@ -1,6 +1,5 @@
 //! Guards: limits on a study's cost, and signs that its runs are not comparable.
 
-pub(crate) mod beside;
 pub(crate) mod lost_default;
 pub(crate) mod members;
 pub(crate) mod mixture;
@@ -8,3 +7,4 @@ pub(crate) mod restriction;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time_limit;
+pub(crate) mod veto;

@@ -31,12 +31,12 @@ pub use io_autotune_baselines::{
     },
 };
 pub use io_autotune_model::{
-    Acquisition, BestKnownBecause, Candidate, Changed, Choice, Chosen, Comparison, Condition,
-    Constraint, DRIFT_RUNS, Domain, Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture,
-    Moments, Next, NoHeadroom, ObservedValue, Outlook, Parameter, ParameterEffect,
-    ParameterEffects, Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role,
-    Rule, SampleError, SettledRun, Space, SpaceError, Standing, Stopped, Suggestion, Tally, Tested,
-    UnknownWord, UsedIf, Value, carried, carried_parametrization,
+    Acquisition, BestKnownBecause, BudgetOf, Candidate, Changed, Choice, Chosen, Comparison,
+    Condition, Constraint, DRIFT_RUNS, Domain, Drift, History, IneffectiveParameter, MOST_MEASURES,
+    Mixture, Moments, Next, NoHeadroom, ObservedValue, Outlook, OverBudget, Parameter,
+    ParameterEffect, ParameterEffects, Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason,
+    RecentRun, Role, Rule, SampleError, SettledRun, Space, SpaceError, Standing, Stopped,
+    Suggestion, Tally, Tested, UnknownWord, UsedIf, Value, carried, carried_parametrization,
 };
 pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined};
@@ -50,7 +50,6 @@ pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
 pub use settled::mean_interval::elapsed_of;
 pub use settled::shared::SharedEvidence;
-pub use study::cleaned::Cleaned;
 pub use study::decision::Decided;
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
@@ -61,10 +60,11 @@ pub use study::rules::with_rules_table;
 pub use study::settings::{MethodName, PriorFrom, Settings, SettingsOfTheMethod, stored_settings};
 pub use study::situation::Situation;
 pub use study::steering::{KnownLimit, Steering, ToldBy};
-pub use study::stopping::elsewhere::chosen;
+pub use study::stopping::other_accelerator::chosen;
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;
+pub use study::without_noise::Cleaned;
 
 /// The engine's version, which is stored with every suggestion because a replay needs the same one.
 /// It changes whenever an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 13";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 14";

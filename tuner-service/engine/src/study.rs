@@ -1,6 +1,5 @@
 //! A study's epoch: its suggestions, recommendations and findings.
 
-pub(crate) mod cleaned;
 pub(crate) mod decision;
 pub(crate) mod epoch;
 pub(crate) mod facts;
@@ -15,3 +14,4 @@ pub(crate) mod situation;
 pub(crate) mod steering;
 pub(crate) mod stopping;
 pub(crate) mod warm_start;
+pub(crate) mod without_noise;

@@ -6,7 +6,9 @@
 pub mod assessment;
 pub mod choice;
 pub mod drift;
+pub mod exploring;
 pub mod history;
+pub mod job_state;
 pub mod measure;
 pub mod mixture;
 pub mod not_counted;
@@ -21,7 +23,7 @@ pub mod space;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
-pub mod words;
+pub mod word_enum;
 
 pub use assessment::{
     Assessment, CleanedEstimates, Compared, Effect, Elapsed, ElapsedBeside, Estimate, Finding,
@@ -29,9 +31,11 @@ pub use assessment::{
 };
 pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
+pub use exploring::{BudgetOf, OverBudget};
 pub use history::stays_settled;
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
+pub use job_state::is_end;
 pub use measure::{LARGEST_MEASURE, Measure, OTHERS_RATIO, SMALLEST_REPORTED};
 pub use mixture::Mixture;
 pub use not_counted::NotCountedBecause;
@@ -49,4 +53,4 @@ pub use run::{Phase, Role};
 pub use sluid::{NoSluid, Sluid};
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};
-pub use words::UnknownWord;
+pub use word_enum::UnknownWord;

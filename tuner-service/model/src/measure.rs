@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::words;
+use crate::word_enum;
 
 /// A measure that nodes collect. It is added up over a node's steps, and over a run's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Measure {
     FuseMounts,
 }
 
-words!(Measure, "measure",
+word_enum!(Measure, "measure",
     Steps => "measured_steps",
     AskedRead => "asked_read_bytes",
     AskedWritten => "asked_written_bytes",

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::text::with_table;
-use crate::words;
+use crate::word_enum;
 
 /// Why a run that has ended does not count for any parametrization.
 ///
@@ -62,7 +62,7 @@ pub enum NotCountedBecause {
     TooManyNodes,
 }
 
-words!(NotCountedBecause, "reason why a run does not count",
+word_enum!(NotCountedBecause, "reason why a run does not count",
     Failed => "failed",
     OutOfMemory => "out_of_memory",
     Cancelled => "cancelled",

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assessment::ElapsedBeside;
 use crate::choice::Chosen;
+use crate::exploring::OverBudget;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
 use crate::text::{different, seconds};
@@ -505,6 +506,8 @@ pub enum BestKnownBecause {
         /// The regret budget by now, in runs of the default.
         bound: f64,
     },
+    /// It is not this run's turn to explore.
+    Between,
     /// A restarted job never explores.
     Restarted,
     /// Other starts kept the study locked until the deadline.
@@ -512,6 +515,8 @@ pub enum BestKnownBecause {
     /// No time-limit headroom for a slow parametrization.
     #[serde(alias = "no_room")]
     NoHeadroom(NoHeadroom),
+    /// A budget for exploring has no room for the run.
+    ExploringBudget(OverBudget),
     /// An admin froze the study.
     Frozen,
     /// No run of the design has finished yet, so the search cannot begin.
@@ -641,9 +646,13 @@ impl fmt::Display for BestKnownBecause {
                 default_runs(*regret),
                 default_runs(*bound)
             ),
+            BestKnownBecause::Between => {
+                f.write_str("between two trials most runs get what is known to be faster")
+            }
             BestKnownBecause::Restarted => f.write_str("a restarted job never explores"),
             BestKnownBecause::Busy => f.write_str("the study was busy with other starts"),
             BestKnownBecause::NoHeadroom(lack) => write!(f, "{lack}"),
+            BestKnownBecause::ExploringBudget(over) => write!(f, "{over}"),
             BestKnownBecause::Frozen => f.write_str("the study is frozen"),
             BestKnownBecause::AwaitingDesign => {
                 f.write_str("no run of the design has finished yet")

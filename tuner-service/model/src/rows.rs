@@ -39,7 +39,7 @@ pub struct AuditLine {
     /// That user's login name, if known.
     pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
-    /// `export`, `import`, `retention`, `objective`, `map-cluster` or `search-again`.
+    /// `export`, `import`, `retention`, `objective`, `map-cluster`, `search-again` or `forget`.
     pub action: String,
     /// The study; null if the action is an order on several studies, or concerns none.
     pub study_id: Option<i64>,

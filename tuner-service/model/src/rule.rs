@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words;
+use crate::word_enum;
 
 /// The rule that decided what a run gets. The names are stored with runs, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,12 +32,14 @@ pub enum Rule {
     LongerLimit,
     /// The best known parametrization is compared with the default.
     Proof,
-    /// A control run of the default is due.
-    Control,
+    /// Between two trials, runs get what is known to be faster than the default.
+    BestBetween,
     /// As many runs explore as may at the same time.
     ExploringFull,
     /// The job's time limit leaves no room for a slow parametrization.
     NoHeadroom,
+    /// A budget for exploring has no room for the run.
+    ExploringBudget,
     /// The default does not complete: the design runs without it.
     DesignWithoutDefault,
     /// The default does not complete: something new is tried.
@@ -64,11 +66,12 @@ pub enum Rule {
     Concluded,
 }
 
-words!(Rule, "rule",
+word_enum!(Rule, "rule",
     Observed => "observed", Off => "off", Pinned => "pinned", MixedWork => "mixed_work",
     Restarted => "restarted", Busy => "busy", Frozen => "frozen", Settled => "settled",
-    Baseline => "baseline", LongerLimit => "longer_limit", Proof => "proof", Control => "control",
-    ExploringFull => "exploring_full", NoHeadroom => "no_headroom",
+    Baseline => "baseline", LongerLimit => "longer_limit", Proof => "proof",
+    BestBetween => "best_between", ExploringFull => "exploring_full", NoHeadroom => "no_headroom",
+    ExploringBudget => "exploring_budget",
     DesignWithoutDefault => "design_without_default",
     SearchWithoutDefault => "search_without_default", DefaultAgain => "default_again",
     ConfirmForProof => "confirm_for_proof", Promised => "promised", Design => "design",
@@ -109,12 +112,12 @@ pub struct Standing {
     /// parametrizations that should beat the default are explored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// What of other studies decides, too.
+    /// The part of other studies that decides, too.
     #[serde(default, skip_serializing_if = "Others::is_none")]
     pub others: Others,
 }
 
-/// What of other studies decides on a study's runs beside its own.
+/// The part of other studies that decides on a study's runs, beside the study's own history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -154,8 +157,6 @@ pub struct Progress {
     pub controls: bool,
     /// The number of runs of the default that count.
     pub default_counted: u64,
-    /// The number of runs of the default that counted, failed or were cut short.
-    pub default_runs: u64,
     /// The number of runs of the default that the baseline has.
     pub baseline_runs: u32,
     /// True if the baseline is given up because the default does not complete.
@@ -165,6 +166,10 @@ pub struct Progress {
     pub longer_limit: Option<LongerLimit>,
     /// True if different work alternates under the study's name and the study has not settled.
     pub mixed: bool,
+    /// True if a parametrization is known that was faster than the default, and the method has most
+    /// runs between its trials get the best known.
+    #[serde(default)]
+    pub between: bool,
     /// The time limit that a run needs to explore.
     pub headroom: Headroom,
     /// The number of design points that have not run.
@@ -196,6 +201,16 @@ impl Headroom {
             Headroom::Any => false,
             Headroom::Unknown => true,
             Headroom::Seconds(needed) => limit < needed,
+        }
+    }
+
+    /// Seconds within which an exploring run of a job with this time limit is expected to end; none
+    /// if neither the limit nor the default's elapsed is known.
+    #[must_use]
+    pub fn expected_within(self, limit: Option<f64>) -> Option<f64> {
+        match self {
+            Headroom::Any | Headroom::Unknown => limit,
+            Headroom::Seconds(needed) => Some(limit.map_or(needed, |limit| limit.min(needed))),
         }
     }
 }

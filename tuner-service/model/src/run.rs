@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words;
+use crate::word_enum;
 
 /// The phase of a study's epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,9 +49,9 @@ impl Role {
     }
 }
 
-words!(Phase, "phase",
+word_enum!(Phase, "phase",
     Baseline => "baseline", Design => "design", Search => "search", Settled => "settled");
-words!(Role, "role",
+word_enum!(Role, "role",
     Baseline => "baseline", Design => "design", Search => "search", Control => "control",
     Settled => "settled", BestKnown => "best_known", Pinned => "pinned", Observe => "observe");
 

@@ -38,7 +38,7 @@ use statistics::{Counters, Source, Sources};
 
 pub(crate) use lever::LeverFiles;
 
-/// The memory limit of the agent's control group, in bytes.
+/// The memory limit of the agent and of its control group, in bytes.
 pub(crate) const MEMORY_MOST: u64 = 8 * 1024 * 1024;
 /// The share of a processor that the agent may use. The following is the processor time that it may
 /// have used once it is ready.
@@ -90,13 +90,13 @@ fn prepared(told: &mut impl BufRead) -> io::Result<Agent> {
     if let Some(group) = &order.group {
         cgroup::enter(group)?;
     }
-    limit();
+    open_many_files();
     let agent = Agent::new(&order)?;
     // The signal is only let in between two turns, so that the last turn is in the journal, too.
     let mut held = SigSet::empty();
     held.add(Signal::SIGTERM);
     held.thread_block()?;
-    confine(None, &CALLS);
+    confine(None, MEMORY_MOST, &CALLS);
     Ok(agent)
 }
 
@@ -116,12 +116,10 @@ const CALLS: [i64; 10] = [
     libc::SYS_close,
 ];
 
-/// Sets the process's limits: as many files as Lustre has targets, hardly any memory, no core.
-fn limit() {
+/// Raises the limit of open files as far as it goes, because Lustre has many targets.
+fn open_many_files() {
     let _ = getrlimit(Resource::RLIMIT_NOFILE)
         .and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
-    let _ = setrlimit(Resource::RLIMIT_DATA, MEMORY_MOST, MEMORY_MOST);
-    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
 }
 
 struct Agent {

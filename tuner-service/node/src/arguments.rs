@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::directives::Directives;
+use crate::enter_cgroup::Within;
 use crate::hook::Hook;
 use crate::places::Places;
 use crate::service_arguments::ServiceArguments;
-use crate::within::Within;
 
 /// The node helper of io-autotune; the SPANK plugin runs it, people rarely do.
 #[derive(Parser)]
@@ -45,7 +45,13 @@ pub(crate) enum Command {
 pub(crate) enum Part {
     /// Read one answer of the service from standard input.
     #[command(hide = true)]
-    ReadAnswer,
+    ReadAnswer {
+        /// With TLS: `host:port` of the service.
+        #[arg(requires = "authority")]
+        address: Option<String>,
+        /// With TLS: the file of the authorities that are believed.
+        authority: Option<PathBuf>,
+    },
     /// Move levers while a job runs, as standard input says.
     #[command(hide = true)]
     Agent,
@@ -70,7 +76,7 @@ pub(crate) enum Action {
     Submit {
         #[command(flatten)]
         service: ServiceArguments,
-        /// What the user asked for, in canonical form; else standard input has it, which other users
+        /// The user's request, in canonical form; else standard input has it, which other users
         /// cannot read.
         #[arg(long)]
         request: Option<String>,
@@ -99,7 +105,7 @@ pub(crate) enum Action {
         service: ServiceArguments,
         #[command(flatten)]
         places: Places,
-        /// Those of every node that runs on this host, wherever this is run; while no job does.
+        /// Put back the settings of every node that runs on this host; only while no job runs there.
         #[arg(long)]
         all: bool,
     },

@@ -6,8 +6,8 @@
 //! with columns that contain no text of a user.
 
 mod job;
-mod kept;
 mod lines;
+mod slurmctld_files;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,8 +19,8 @@ use io_autotune_protocol::{
 };
 
 use self::job::{JobError, Listed};
-use self::kept::{Kept, MOST_BYTES};
 use self::lines::Lines;
+use self::slurmctld_files::{Kept, MOST_BYTES};
 use crate::deadline::Deadline;
 use crate::output::{say, show};
 use crate::service_arguments::ServiceArguments;
@@ -58,7 +58,7 @@ pub(crate) struct Complete {
 pub(crate) struct Delivered {
     #[command(flatten)]
     service: ServiceArguments,
-    /// What `complete` has printed after `run`.
+    /// The run, as `complete` has printed it after `run`.
     #[arg(long)]
     run: String,
     /// A name that the user had written.

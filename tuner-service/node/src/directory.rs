@@ -20,7 +20,7 @@ use crate::files::{
 };
 use crate::job::name_on_node;
 use crate::settings::Outcome;
-use crate::written::Left;
+use crate::user_files::Left;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StartRecord {

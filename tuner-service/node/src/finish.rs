@@ -19,7 +19,7 @@ use crate::report::{ReportError, keep, report};
 use crate::route::Route;
 use crate::service_arguments::ServiceArguments;
 use crate::spool::{Delivery, Spool};
-use crate::{overdue, restore, settings, written};
+use crate::{overdue, restore, settings, user_files};
 
 /// The time for which an epilog, for which a job waits, starts deliveries of other jobs' reports.
 const FOR_OTHERS: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ pub(crate) async fn finish(
     let place = node_job
         .as_ref()
         .ok()
-        .and_then(|node_job| written::find_place(&places.spool_dir, &node_job.job));
+        .and_then(|node_job| user_files::find_place(&places.spool_dir, &node_job.job));
     let opened = node_job.as_ref().map_or(Ok(None), |node_job| {
         JobDirectory::open(&places.run_dir, &node_job.job)
     });
@@ -59,17 +59,17 @@ pub(crate) async fn finish(
     }
     let directory = opened?;
     if directory.is_none() && !speaks_without_start(&node_job) {
-        written::remove(place);
+        user_files::remove(place);
         return Ok(());
     }
-    let left = written::read(place.as_ref(), &node_job.job);
+    let left = user_files::read(place.as_ref(), &node_job.job);
     let config = config.unwrap_or_default();
     let report = report(node_job, directory.as_ref(), &config, changed, &left)?;
     let spool = Spool::of(places);
     let breaker = Breaker::of(&places.run_dir);
     let path = keep(&spool, directory, &report)?;
     // From here on the report survives this process.
-    written::remove(place);
+    user_files::remove(place);
     let waits = |why: &dyn std::fmt::Display| {
         say(&format!("the report waits in {}: {why}", path.display()));
     };

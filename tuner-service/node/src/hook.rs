@@ -15,10 +15,10 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use nix::unistd::{Uid, geteuid};
 
-use crate::limited::{self, OUTPUT_MOST, PATH};
 use crate::output::say;
 use crate::places::Places;
 use crate::service_arguments::ServiceArguments;
+use crate::time_limited::{self, OUTPUT_MOST, PATH};
 
 /// The variables of the job that are passed to the helper. How the job ended is left out, because
 /// here Slurm calls every end 0:0.
@@ -126,7 +126,7 @@ impl Hook {
             // Surplus output is read as well, so that its writer does not fail.
             let _ = io::copy(&mut said.into_inner(), &mut io::sink());
         });
-        let status = limited::ended_by(&mut child, Instant::now() + limit + KILL_AFTER)?;
+        let status = time_limited::ended_by(&mut child, Instant::now() + limit + KILL_AFTER)?;
         match status {
             Some(status) => {
                 let _ = passed_on.recv_timeout(LAST_WORDS);
@@ -135,7 +135,7 @@ impl Hook {
                 }
             }
             None => {
-                limited::kill(&mut child);
+                time_limited::kill(&mut child);
                 say(&format!(
                     "{command} had not ended after {} ms and was killed; the job goes on",
                     (limit + KILL_AFTER).as_millis()

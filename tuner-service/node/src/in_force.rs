@@ -1,7 +1,7 @@
 //! The profiling library's reports of values in force, which only the accelerator knows.
 //!
 //! The library (`spank-plugin/mpi-in-force/`) appends to a file [that the job
-//! writes](crate::written). The text is the user's: a forged one can only make that user's own run
+//! writes](crate::user_files). The text is the user's: a forged one can only make that user's own run
 //! not count.
 
 use std::collections::{BTreeMap, BTreeSet};

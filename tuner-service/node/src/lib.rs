@@ -13,14 +13,15 @@ mod config;
 mod deadline;
 mod directives;
 mod directory;
+mod enter_cgroup;
 mod files;
 mod finish;
 mod hook;
 mod in_force;
 mod job;
-mod limited;
 mod measures;
 mod output;
+mod output_line;
 mod overdue;
 mod places;
 mod print_config;
@@ -36,9 +37,8 @@ mod state;
 mod submission;
 #[cfg(test)]
 mod testing;
-mod told;
-mod within;
-mod written;
+mod time_limited;
+mod user_files;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -61,7 +61,9 @@ pub fn run() -> ExitCode {
         Err(status) => return status,
     };
     match &arguments.command {
-        Command::Part(Part::ReadAnswer) => console::ended(read_answer()),
+        Command::Part(Part::ReadAnswer { address, authority }) => {
+            console::ended(read_answer(address.as_deref().zip(authority.as_deref())))
+        }
         Command::Part(Part::Agent) => console::ended(agent::run()),
         Command::Part(Part::Within(within)) => console::ended(Err(within.run())),
         Command::Hook(hook) => console::ended(hook.run()),

@@ -29,7 +29,7 @@ use crate::places::Places;
 use crate::report::{self, ReportError};
 use crate::service_arguments::ServiceArguments;
 use crate::spool::Spool;
-use crate::{restore, settings, stamp, written};
+use crate::{restore, settings, stamp, user_files};
 
 /// The time without a write after which a launch may be over: longer than KillWait and
 /// UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
@@ -127,7 +127,7 @@ fn was_quiet_since(written: io::Result<SystemTime>, now: SystemTime) -> bool {
 /// write in, and keeps it longer, so an old place without a directory is nobody's: the node's
 /// memory was lost, or a helper was killed.
 fn forget_what_is_nobodys(places: &Places, now: SystemTime) -> Result<(), DirectoryError> {
-    written::forget_those(&places.spool_dir, |place| {
+    user_files::forget_those(&places.spool_dir, |place| {
         let made = fs::symlink_metadata(place).and_then(|metadata| metadata.modified());
         let name = place.file_name().and_then(OsStr::to_str);
         was_quiet_since(made, now)
@@ -246,7 +246,7 @@ impl Overdue {
             .unwrap_or_else(|_| NodeConfig::default());
         // Found before the directory is taken, because anything that comes to its path afterwards
         // is the next launch's.
-        let mut place = written::find_place(&places.spool_dir, &start.job);
+        let mut place = user_files::find_place(&places.spool_dir, &start.job);
         // A new launch makes its directory before it changes settings, and changes them under this
         // lock. While the lock is held, the values saved for the job are therefore this launch's
         // unless there is a successor.
@@ -271,10 +271,10 @@ impl Overdue {
             // The place is the next launch's.
             place = None;
         }
-        let left = kept.unwrap_or_else(|| written::read(place.as_ref(), &start.job));
+        let left = kept.unwrap_or_else(|| user_files::read(place.as_ref(), &start.job));
         let report = report::report(node_job, Some(&directory), &config, changed, &left)?;
         report::keep(spool, Some(directory), &report)?;
-        written::remove(place);
+        user_files::remove(place);
         Ok(true)
     }
 }

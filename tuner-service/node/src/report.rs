@@ -14,7 +14,7 @@ use crate::job::{JobError, NodeJob};
 use crate::output::say;
 use crate::settings::Outcome;
 use crate::spool::Spool;
-use crate::written::Left;
+use crate::user_files::Left;
 use crate::{in_force, measures, stamp};
 
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use crate::output::say;
 use crate::places::Places;
 use crate::service_arguments::ServiceArguments;
 use crate::settings::{self, Outcome};
-use crate::written;
+use crate::user_files;
 
 /// Restores all changes on this node: a job that changes settings has the node to itself, so
 /// nothing of it is needed when another job's hook runs.
@@ -44,7 +44,7 @@ pub(crate) fn restore(
 ) -> Result<(), NodeConfigError> {
     let config = service.node_config();
     if all {
-        if let Err(error) = written::forget_all(&places.spool_dir) {
+        if let Err(error) = user_files::forget_all(&places.spool_dir) {
             say(&format!("what jobs have told is not removed: {error}"));
         }
         let config = config?;

@@ -16,12 +16,12 @@ use crate::directory::{self, JobDirectory, JobEnvironment, StartRecord};
 use crate::files::{DirectoryError, is_one_line, read_own, replace};
 use crate::job::{self, JobError};
 use crate::output::say;
+use crate::output_line::{Given, told};
 use crate::places::Places;
 use crate::route::Route;
 use crate::service_arguments::ServiceArguments;
 use crate::settings::{self, Outcome};
-use crate::told::{Given, told};
-use crate::{in_force, restore, state, written};
+use crate::{in_force, restore, state, user_files};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -92,7 +92,7 @@ pub(crate) async fn start(
         }
     };
 
-    let written = written::make(&places.spool_dir, &request.job)
+    let written = user_files::make(&places.spool_dir, &request.job)
         .inspect_err(|error| {
             say(&format!(
                 "nothing that the job writes will be read: {error}"
@@ -175,9 +175,9 @@ enum NoAnswer {
 /// Keeps the files that an unreported earlier launch of the job has written: its place is this
 /// launch's from now on, and its directory is set aside until the timer reports it.
 fn keep_what_an_earlier_launch_left(places: &Places, job: &Job) {
-    let place = written::find_place(&places.spool_dir, job);
+    let place = user_files::find_place(&places.spool_dir, job);
     if let (Some(place), Ok(Some(earlier))) = (place, JobDirectory::open(&places.run_dir, job))
-        && let Err(error) = earlier.keep_left(&written::read(Some(&place), job))
+        && let Err(error) = earlier.keep_left(&user_files::read(Some(&place), job))
     {
         say(&format!(
             "{error}: what an earlier launch of job {} wrote is lost",

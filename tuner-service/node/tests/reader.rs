@@ -4,10 +4,14 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use io_autotune_test_certificates::{Authority, LONG, OVER, TO_COME};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nx-io-autotune-signature: MUNGE:abc:\r\n";
 
@@ -24,6 +28,31 @@ fn reader() -> (Child, UnixStream) {
         .spawn()
         .unwrap();
     (child, ours)
+}
+
+/// A reader with TLS, the service's end of the connection, and root's end of what it tells.
+fn encrypted(authority: &Path, request: &[u8]) -> (Child, UnixStream, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (mut roots, readers) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_io-autotune-node"))
+        .args(["read-answer", "localhost:8642"])
+        .arg(authority)
+        .env_clear()
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::from(OwnedFd::from(readers)))
+        .spawn()
+        .unwrap();
+    roots.write_all(request).unwrap();
+    roots.shutdown(Shutdown::Write).unwrap();
+    (child, ours, roots)
+}
+
+/// What a reader with TLS tells root, and whether it ends well.
+fn told_to(mut roots: UnixStream, mut child: Child) -> (bool, String) {
+    let mut told = String::new();
+    roots.read_to_string(&mut told).unwrap();
+    (child.wait().unwrap().success(), told)
 }
 
 fn told(mut child: Child) -> (bool, Vec<u8>) {
@@ -86,6 +115,97 @@ fn it_says_why_there_is_none() {
 fn while_it_reads_it_is_nobody_and_can_do_nothing_else() {
     let (child, mut service) = reader();
     service.write_all(HEAD.as_bytes()).unwrap();
+    is_confined(&child);
+    service.write_all(b"content-length: 2\r\n\r\n{}").unwrap();
+    assert_eq!(told(child), (true, b"200 2 MUNGE:abc:\n{}".to_vec()));
+}
+
+/// Attack (tls): A handshake or a record takes over the process that parses it.
+/// Outcome: It is the process that reads answers, which is nobody, under a filter of system calls.
+#[test]
+fn with_tls_it_speaks_to_the_service_and_is_nobody_from_the_first_byte() {
+    let authority = Authority::new();
+    let certified = authority.certify("service", "DNS:localhost", LONG);
+    let (mut child, service, roots) = encrypted(&authority.certificate(), b"");
+    is_confined(&child);
+    drop(service);
+    drop(roots);
+    child.wait().unwrap();
+    // Longer than what sockets hold.
+    let request = vec![b'r'; 2 * 1024 * 1024];
+    let (child, service, roots) = encrypted(&authority.certificate(), &request);
+    let body = "x".repeat(1024 * 1024);
+    let answer = format!("{HEAD}content-length: {}\r\n\r\n{body}", body.len());
+    let answering = std::thread::spawn(move || {
+        let mut service = certified.over(service);
+        let mut asked = vec![0; request.len()];
+        service.read_exact(&mut asked).unwrap();
+        service.write_all(answer.as_bytes()).unwrap();
+        service.flush().unwrap();
+        (asked == request, service)
+    });
+    let (good, told) = told_to(roots, child);
+    assert!(answering.join().unwrap().0);
+    assert!(good);
+    assert!(told == format!("200 {} MUNGE:abc:\n{body}", body.len()));
+}
+
+/// Attack (tls): Another server has a certificate of another authority, for another name, or one
+/// that has run out or is not yet valid; or it speaks clear text.
+/// Outcome: Nothing is sent to it; it is an outage, which says what to do.
+#[test]
+fn with_tls_it_says_why_there_is_no_answer_and_sends_no_request() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    for (certified, expected) in [
+        (
+            Some(other.certify("other", "DNS:localhost", LONG)),
+            "%no authority of tls_ca",
+        ),
+        (
+            Some(authority.certify("name", "DNS:elsewhere", LONG)),
+            "%certificate not valid for name \"localhost\"",
+        ),
+        (
+            Some(authority.certify("over", "DNS:localhost", OVER)),
+            "%its certificate ran out at 2021-01-01T00:00:00Z",
+        ),
+        (
+            Some(authority.certify("to_come", "DNS:localhost", TO_COME)),
+            "%its certificate is not valid before",
+        ),
+        (None, "%what answers there speaks no TLS"),
+    ] {
+        let (child, service, roots) = encrypted(&authority.certificate(), b"secret");
+        let answering = std::thread::spawn(move || {
+            let mut received = Vec::new();
+            match certified {
+                Some(certified) => drop(certified.over(service).read_to_end(&mut received)),
+                None => {
+                    let mut service = service;
+                    service
+                        .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                        .unwrap();
+                    let _ = service.read_to_end(&mut received);
+                }
+            }
+            received
+        });
+        let (good, told) = told_to(roots, child);
+        assert!(good, "{expected}");
+        assert!(told.starts_with(expected), "{told}");
+        let received = answering.join().unwrap();
+        assert!(!received.windows(6).any(|part| part == b"secret"));
+    }
+    let (child, _service, roots) = encrypted(Path::new("/nonexistent/ca.pem"), b"secret");
+    let (good, told) = told_to(roots, child);
+    assert!(
+        good && told.starts_with("%tls_ca: /nonexistent/ca.pem: No such"),
+        "{told}"
+    );
+}
+
+/// Waits until a process has taken its filter, and asserts that it is nobody.
+fn is_confined(child: &Child) {
     let end = Instant::now() + Duration::from_secs(60);
     // A container may have filters of its own.
     let filters = |status: &str| -> u32 {
@@ -100,16 +220,23 @@ fn while_it_reads_it_is_nobody_and_can_do_nothing_else() {
         assert!(Instant::now() < end, "it filters no system call");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(status(&child, "NoNewPrivs:"), ["1"]);
+    assert_eq!(status(child, "NoNewPrivs:"), ["1"]);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    for (limit, most) in [
+        ("Max data size", 64 * 1024 * 1024),
+        ("Max core file size", 0),
+    ] {
+        let line = limits.lines().find_map(|line| line.strip_prefix(limit));
+        let set: Vec<_> = line.unwrap().split_whitespace().take(2).collect();
+        assert_eq!(set, [most.to_string(), most.to_string()], "{limit}");
+    }
     if nix::unistd::geteuid().is_root() {
         for ids in ["Uid:", "Gid:"] {
-            assert_eq!(status(&child, ids), ["65534"; 4]);
+            assert_eq!(status(child, ids), ["65534"; 4]);
         }
-        assert!(status(&child, "Groups:").is_empty());
+        assert!(status(child, "Groups:").is_empty());
         for capabilities in ["CapPrm:", "CapEff:", "CapAmb:"] {
-            assert_eq!(status(&child, capabilities), ["0".repeat(16)]);
+            assert_eq!(status(child, capabilities), ["0".repeat(16)]);
         }
     }
-    service.write_all(b"content-length: 2\r\n\r\n{}").unwrap();
-    assert_eq!(told(child), (true, b"200 2 MUNGE:abc:\n{}".to_vec()));
 }

@@ -23,7 +23,7 @@ pub enum SpaceFileError {
     Encoding {
         /// The file.
         path: PathBuf,
-        /// What it is in, and the cure.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// A space in TOML that is refused.
@@ -65,7 +65,7 @@ pub enum SpaceFileError {
     Constraint {
         /// The file.
         path: PathBuf,
-        /// Its place in the list, from 1.
+        /// The entry's place in the list, from 1.
         number: usize,
         /// The problem and the cure.
         problem: String,
@@ -75,7 +75,7 @@ pub enum SpaceFileError {
     First {
         /// The file.
         path: PathBuf,
-        /// Its place in the list, from 1.
+        /// The entry's place in the list, from 1.
         number: usize,
         /// The problem.
         problem: String,
@@ -90,7 +90,7 @@ pub enum SpaceFileError {
         path: PathBuf,
         /// The line of the key, from 1.
         line: usize,
-        /// What has it, in words; empty: the file.
+        /// The table that has it, in words; empty: the file.
         place: String,
         /// The key.
         key: String,

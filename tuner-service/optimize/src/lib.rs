@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod none_twice;
 pub mod session;
 mod space_file;
+mod unique_keys;
 
 pub use error::SpaceFileError;
 pub use space_file::SpaceFile;

@@ -3,9 +3,9 @@
 //! is handed out as [`Record`]s, from which it can be made anew.
 
 mod comparison;
-mod enough;
 mod goal;
 mod line;
+mod needed_runs;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -20,8 +20,8 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 pub use self::comparison::{Failures, Gained, Unit, Verdict};
-pub use self::enough::{ENOUGH, Hint, LEAST, Needs, usual_comparison};
 pub use self::goal::Goal;
+pub use self::needed_runs::{ENOUGH, Hint, LEAST, Needs, usual_comparison};
 pub use self::record::{Asked, Outcome, Record, Told};
 use crate::SpaceFile;
 use goal::Scale;
@@ -34,7 +34,7 @@ pub struct Plan {
     pub runs: u32,
     /// So many of them, the last, compare what was chosen with the default.
     pub compare: u32,
-    /// What is made small or large.
+    /// The number that is made small or large.
     pub goal: Goal,
     /// How parametrizations are chosen.
     pub method: MethodName,
@@ -53,7 +53,7 @@ pub struct Session {
     history: History,
     /// As what the numbers are in the history.
     scale: Scale,
-    /// Whether runs have ended since the history was made.
+    /// True if runs have ended since the history was made.
     is_stale: bool,
     /// The runs that were asked for; an id is a place, from 1.
     runs: Vec<Run>,
@@ -100,7 +100,7 @@ pub struct Known {
     pub n: usize,
     /// Their mean.
     pub mean: Option<f64>,
-    /// Its 95 % interval; none of fewer than two runs, and of values that are not all positive.
+    /// The mean's 95 % interval; none of fewer than two runs, and of values that are not all positive.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -121,14 +121,14 @@ impl Known {
     }
 }
 
-/// What is to be done next.
+/// The next thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// This run; in the file's spelling.
     Run {
-        /// Its id.
+        /// The run's id.
         id: u64,
-        /// What it is given.
+        /// The parametrization that the run is given.
         parametrization: Map<String, Json>,
         /// Why, as JSON; none where it is asked for again.
         reason: Option<Json>,
@@ -232,23 +232,23 @@ impl Session {
         }
     }
 
-    /// Its space.
+    /// The session's space.
     pub fn space(&self) -> &Space {
         &self.file.space
     }
 
-    /// Its plan.
+    /// The session's plan.
     pub fn plan(&self) -> Plan {
         self.plan
     }
 
-    /// Whether all planned runs have ended.
+    /// True if all planned runs have ended.
     pub fn is_complete(&self) -> bool {
         self.ended.len() >= self.plan.runs as usize
     }
 
-    /// What the rest of the plan cannot do, or does otherwise than it was asked to; nothing where no run
-    /// is left.
+    /// Notes on what the rest of the plan cannot do, or does otherwise than it was asked to; none if no
+    /// run is left.
     pub fn hints(&self) -> Vec<Hint> {
         let runs = self.plan.runs;
         if self.is_complete() {
@@ -259,10 +259,10 @@ impl Session {
             u32::try_from(search.count()).unwrap_or(u32::MAX)
         });
         let compared = searched.map_or(self.plan.compare, |search| runs.saturating_sub(search));
-        enough::hints(runs, self.asked_to_compare, compared, searched)
+        needed_runs::hints(runs, self.asked_to_compare, compared, searched)
     }
 
-    /// What has happened since this was asked last, in its order.
+    /// Takes the events since this was asked last, in their order.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }
@@ -346,7 +346,7 @@ impl Session {
         Epoch::new(&self.file.space, &self.settings, self.plan.seed)
     }
 
-    /// What to run next. Errs when all runs were asked for.
+    /// Returns the next run. Errs when all runs were asked for.
     pub fn ask(&mut self) -> Result<Next, SessionError> {
         self.refresh();
         if let Some(place) = self.again.pop_front() {
@@ -403,7 +403,7 @@ impl Session {
         Ok(next)
     }
 
-    /// Whether the search has had its runs, and what it has chosen is compared.
+    /// True if the search has had its runs, and its choice is compared.
     fn compares(&self) -> bool {
         let search = (self.plan.runs - self.plan.compare) as usize;
         // Once it has begun it goes on, also where a study is given more runs later.
@@ -414,8 +414,8 @@ impl Session {
         self.runs.iter().any(|run| !run.is_of_the_search())
     }
 
-    /// What the comparison compares with the default, from its first run on: all its runs are of the
-    /// same, so that its gain is the gain of what is recommended.
+    /// The parametrization that the comparison compares with the default, from its first run on: all its
+    /// runs are of the same, so that its gain is the gain of what is recommended.
     fn compared(&self) -> Option<&Parametrization> {
         let mut runs = self.runs.iter();
         let is_of_it = |run: &&Run| !run.is_of_the_search() && run.asked.role == Role::Settled;
@@ -607,8 +607,8 @@ impl Session {
         point.map(|_| ()).map_err(problem)
     }
 
-    /// What the comparison compares, once it does; until then the method's best so far, which is the
-    /// default before a run has counted.
+    /// The parametrization that the comparison compares, once it does; until then the method's best so
+    /// far, which is the default before a run has counted.
     fn best(&self) -> Parametrization {
         if let Some(compared) = self.compared() {
             return compared.clone();
@@ -634,7 +634,7 @@ impl Session {
         Known::of(self.runs.iter().filter(of).filter_map(Run::value))
     }
 
-    /// What the comparison shows; none of a plan without one, unless some of its runs are there.
+    /// The gain that the comparison shows; none of a plan without one, unless some of its runs are there.
     pub fn gained(&self) -> Option<Gained> {
         let default = self.file.space.default().key();
         (self.plan.compare > 0 || self.has_compared()).then(|| {
@@ -685,7 +685,7 @@ impl Session {
         json!({"runs": runs})
     }
 
-    /// What each parameter explains of the values.
+    /// The share of the values' spread that each parameter explains.
     fn importance(&self) -> Json {
         match self.epoch().importance(&self.history) {
             Ok(importance) => {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::error::SpaceFileError;
-use crate::none_twice::NoneTwice;
+use crate::unique_keys::NoneTwice;
 
 /// The space of a file, with the file's spelling of values.
 ///
@@ -27,13 +27,13 @@ pub struct SpaceFile {
     pub name: String,
     /// The space.
     pub space: Space,
-    /// Whether the file has a default.
+    /// True if the file has a default.
     pub has_default: bool,
     /// Keys of a file in TOML that say what Slurm's jobs need and are given: they mean nothing here.
     of_jobs: Vec<&'static str>,
-    /// Its `measures`: columns of the CSV file that are measures of each run.
+    /// The file's `measures`: columns of the CSV file that are measures of each run.
     pub measures: Vec<String>,
-    /// Its `first`: other defaults, with which a study can begin (cao2018, section 4.2).
+    /// The file's `first`: other defaults, with which a study can begin (cao2018, section 4.2).
     pub first: Vec<Parametrization>,
     /// The spelling of each level of each parameter in JSON, which also has `true` and `false`. In
     /// TOML values are spelled as they are, and the lists are empty.
@@ -194,8 +194,8 @@ impl SpaceFile {
         }
     }
 
-    /// What the file says of Slurm's jobs, which is left out outside Slurm, in words; none if it says
-    /// nothing of them.
+    /// The keys of the file about Slurm's jobs, which are left out outside Slurm, in words; none if there
+    /// are none.
     pub fn left_out(&self) -> Option<String> {
         let keys = match self.of_jobs.as_slice() {
             [] => return None,

@@ -3,8 +3,8 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::printable::shown;
 use crate::request::{is_name, is_name_byte};
-use crate::shown::shown;
 
 /// The separator of the readable part of a made name from the hash. Neither a name that a user can
 /// give nor a job's name that is used unchanged contains it, so a made name never equals one of

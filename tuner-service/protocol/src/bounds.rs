@@ -13,8 +13,8 @@ use jiff::Timestamp;
 
 use crate::application::{ApplicationName, is_application};
 use crate::online::{OnlineEntry, OnlineRecord};
+use crate::printable::shown;
 use crate::request::{Request, is_name};
-use crate::shown::shown;
 use crate::types::{
     Applied, CompletedDirectives, DirectivesRequest, EpilogOutcome, FinishRequest, ImportChunk,
     ImportRequest, Job, NodeState, ObjectiveRequest, ObservedParameter, OrderRequest, OrderScope,

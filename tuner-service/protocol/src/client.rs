@@ -1,12 +1,15 @@
 //! The client: one signed request, one verified answer, inside one deadline.
 
-mod apart;
+#[cfg(test)]
+mod encrypted;
 mod race;
+mod unprivileged_reader;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,15 +23,18 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
-pub use self::apart::read_answer;
-use self::apart::{Apart, Reader};
+pub use self::unprivileged_reader::read_answer;
+use self::unprivileged_reader::{Apart, Reader, Secured};
 use crate::config::{ClientConfig, ConfigError, Endpoint};
 use crate::credentials::{CredentialError, Credentials};
-use crate::shown::shown;
+use crate::printable::shown;
 use crate::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_request, verify_answer,
 };
+use crate::tls;
 use crate::types::ErrorBody;
 
 /// The most that is read of an unsigned answer, in bytes: far above any answer of the service to a
@@ -85,6 +91,9 @@ pub enum ClientError {
     /// No endpoint gave an answer.
     #[error("the tuner service gives no answer: {0}")]
     Unreachable(String),
+    /// There is no TLS with whoever answers at the endpoint, so nothing was sent.
+    #[error("no TLS with the tuner service: {0}")]
+    Tls(String),
     /// The deadline passed.
     #[error("no answer from the tuner service within {} ms", .0.as_millis())]
     Deadline(Duration),
@@ -130,9 +139,11 @@ impl ClientError {
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Credential(_) | Self::Unreachable(_) | Self::Deadline(_) => {
-                true
-            }
+            Self::Config(_)
+            | Self::Credential(_)
+            | Self::Unreachable(_)
+            | Self::Tls(_)
+            | Self::Deadline(_) => true,
             Self::Refused { status, .. } => *status == 503 || *status == 401,
             Self::Signature { .. } | Self::Malformed { .. } => false,
         }
@@ -152,6 +163,8 @@ struct Asked {
 pub struct Client {
     endpoints: Arc<[Endpoint]>,
     preferred: Arc<AtomicUsize>,
+    /// The file of the authorities that are believed at an endpoint with TLS.
+    authority: Option<Arc<Path>>,
     service_uid: u32,
     credentials: Arc<dyn Credentials>,
     /// The most that is read of a signed answer, in bytes.
@@ -167,6 +180,7 @@ impl Client {
         Ok(Self {
             endpoints: config.endpoints.clone().into(),
             preferred: Arc::default(),
+            authority: config.tls_ca.as_deref().map(Arc::from),
             service_uid: config.service_uid()?,
             credentials: Arc::new(config.signer()),
             answer_limit: ANSWER_LIMIT,
@@ -239,7 +253,7 @@ impl Client {
                 let attempt = async move {
                     let endpoint = &client.endpoints[index];
                     let answer = async {
-                        let connection = Connection::to(endpoint, client.reader).await?;
+                        let connection = client.connection(endpoint).await?;
                         client.ask(endpoint, connection, asked).await
                     };
                     decisive(answer.await)
@@ -263,7 +277,7 @@ impl Client {
             let attempt = async move {
                 let opened = async {
                     let endpoint = &client.endpoints[index];
-                    let mut connection = Connection::to(endpoint, client.reader).await?;
+                    let mut connection = client.connection(endpoint).await?;
                     connection.probe().await?;
                     Ok(connection)
                 };
@@ -286,7 +300,7 @@ impl Client {
     /// Returns true if the process at an endpoint answers `/v1/health` in time.
     async fn is_alive(&self, index: usize, patience: Duration) -> bool {
         let probed = async {
-            let mut connection = Connection::to(&self.endpoints[index], self.reader).await?;
+            let mut connection = self.connection(&self.endpoints[index]).await?;
             connection.probe().await
         };
         matches!(tokio::time::timeout(patience, probed).await, Ok(Ok(())))
@@ -315,13 +329,16 @@ impl Client {
                 (index, ClientError::Unreachable(problem)) => {
                     ClientError::Unreachable(format!("{}: {problem}", self.endpoints[index]))
                 }
+                (index, ClientError::Tls(problem)) => {
+                    ClientError::Tls(format!("{}: {problem}", self.endpoints[index]))
+                }
                 (_, error) => error,
             },
             None => ClientError::Unreachable(
                 failures
                     .iter()
                     .map(|(index, error)| match error {
-                        ClientError::Unreachable(problem) => {
+                        ClientError::Unreachable(problem) | ClientError::Tls(problem) => {
                             format!("{}: {problem}", self.endpoints[*index])
                         }
                         error => format!("{}: {error}", self.endpoints[*index]),
@@ -329,6 +346,32 @@ impl Client {
                     .collect::<Vec<_>>()
                     .join("; "),
             ),
+        }
+    }
+
+    async fn connection(&self, endpoint: &Endpoint) -> Result<Connection, ClientError> {
+        match endpoint {
+            Endpoint::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(unreachable)?;
+                Connection::over(stream, self.reader).await
+            }
+            Endpoint::Tcp(address) => Connection::over(connect(address).await?, self.reader).await,
+            Endpoint::Tls(address) => {
+                let authority = self.authority.clone();
+                let authority = authority
+                    .ok_or_else(|| ClientError::Tls("client.toml has no tls_ca".to_owned()))?;
+                let stream = connect(address).await?;
+                match self.reader {
+                    Some(reader) => {
+                        let secured = Secured {
+                            address: address.clone(),
+                            authority,
+                        };
+                        Connection::apart(stream, reader, Some(secured))
+                    }
+                    None => Connection::here(encrypted(stream, address, &authority).await?).await,
+                }
+            }
         }
     }
 
@@ -366,6 +409,7 @@ impl Client {
                     endpoint: endpoint.to_string(),
                     problem: error.to_string(),
                 },
+                io::ErrorKind::ConnectionAborted => ClientError::Tls(error.to_string()),
                 _ => unreachable(error),
             })?;
         let Some(signature) = signature else {
@@ -454,7 +498,28 @@ const PRIVILEGED: std::ops::Range<u16> = 600..1024;
 
 /// Connects. Root's connections come from a privileged port if one is free, because the service's
 /// address for nodes accepts no others.
-async fn connect(address: &str) -> io::Result<TcpStream> {
+async fn connect(address: &str) -> Result<TcpStream, ClientError> {
+    let stream = connected(address).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    Ok(stream)
+}
+
+/// TLS on a connection, with a service whose certificate is for this address and by this authority.
+async fn encrypted(
+    stream: TcpStream,
+    address: &str,
+    authority: &Path,
+) -> Result<TlsStream<TcpStream>, ClientError> {
+    let name = tls::name(address).ok_or_else(|| unreachable("it has no name"))?;
+    let config = tls::config(authority).map_err(|error| ClientError::Tls(error.to_string()))?;
+    let connector = TlsConnector::from(config);
+    connector.connect(name, stream).await.map_err(|error| {
+        let told = error.get_ref().and_then(|inner| inner.downcast_ref());
+        ClientError::Tls(told.map_or_else(|| error.to_string(), tls::problem))
+    })
+}
+
+async fn connected(address: &str) -> io::Result<TcpStream> {
     if !nix::unistd::geteuid().is_root() {
         return TcpStream::connect(address).await;
     }
@@ -577,28 +642,28 @@ impl Drop for Here {
 }
 
 impl Connection {
-    async fn to(endpoint: &Endpoint, reader: Option<Reader>) -> Result<Self, ClientError> {
-        match endpoint {
-            Endpoint::Unix(path) => {
-                let stream = UnixStream::connect(path).await.map_err(unreachable)?;
-                Self::over(stream, reader).await
-            }
-            Endpoint::Tcp(address) => {
-                let stream = connect(address).await.map_err(unreachable)?;
-                stream.set_nodelay(true).map_err(unreachable)?;
-                Self::over(stream, reader).await
-            }
-        }
-    }
-
     async fn over<S>(stream: S, reader: Option<Reader>) -> Result<Self, ClientError>
     where
         S: AsFd + AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        if let Some(reader) = reader {
-            let apart = Apart::over(stream, reader).map_err(unreachable)?;
-            return Ok(Self::Apart(apart));
+        match reader {
+            Some(reader) => Self::apart(stream, reader, None),
+            None => Self::here(stream).await,
         }
+    }
+
+    fn apart<S>(stream: S, reader: Reader, secured: Option<Secured>) -> Result<Self, ClientError>
+    where
+        S: AsFd + AsyncWrite + Send + Unpin + 'static,
+    {
+        let apart = Apart::over(stream, reader, secured).map_err(unreachable)?;
+        Ok(Self::Apart(apart))
+    }
+
+    async fn here<S>(stream: S) -> Result<Self, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(unreachable)?;
@@ -809,6 +874,7 @@ mod tests {
         let client = Client {
             endpoints: endpoints.collect(),
             preferred: Arc::default(),
+            authority: None,
             service_uid: SERVICE,
             credentials,
             answer_limit: ANSWER_LIMIT,

@@ -1,14 +1,15 @@
 //! The client's configuration, for the CLI and the node helper: `/etc/io-autotune/client.toml`.
 
 use std::fmt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse, read_text};
 use serde::{Deserialize, Serialize};
 
+use crate::believed::may_be_used;
 use crate::signer::{Addressed, Audience, Auth, Signer};
+use crate::tls;
 
 /// An address where the service listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +17,16 @@ use crate::signer::{Addressed, Audience, Auth, Signer};
 pub enum Endpoint {
     /// `unix:/path/of/the.sock`
     Unix(PathBuf),
-    /// `tcp:host:port`
+    /// `tcp:host:port`, in clear text
     Tcp(String),
+    /// `tls:host:port`, where the service's certificate must be for this host
+    Tls(String),
+}
+
+/// Returns true for `host:port`.
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
 impl FromStr for Endpoint {
@@ -26,15 +35,12 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             Some(("unix", path)) if path.starts_with('/') => Ok(Self::Unix(path.into())),
-            Some(("tcp", address))
-                if address.rsplit_once(':').is_some_and(|(host, port)| {
-                    !host.is_empty() && port.parse::<u16>().is_ok()
-                }) =>
-            {
-                Ok(Self::Tcp(address.to_owned()))
+            Some(("tcp", address)) if is_address(address) => Ok(Self::Tcp(address.to_owned())),
+            Some(("tls", address)) if is_address(address) && tls::name(address).is_some() => {
+                Ok(Self::Tls(address.to_owned()))
             }
             _ => Err(format!(
-                "{text:?} is not an endpoint: write unix:/path or tcp:host:port"
+                "{text:?} is not an endpoint: write unix:/path, tcp:host:port or tls:host:port"
             )),
         }
     }
@@ -59,6 +65,7 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Tcp(address) => write!(f, "tcp:{address}"),
+            Self::Tls(address) => write!(f, "tls:{address}"),
         }
     }
 }
@@ -83,6 +90,8 @@ pub struct ClientConfig {
     /// empty.
     #[serde(default)]
     pub node_endpoints: Vec<Endpoint>,
+    /// The PEM file of the authorities whose certificates are believed at `tls:` endpoints.
+    pub tls_ca: Option<PathBuf>,
     /// Only answers signed by this account are believed.
     pub service_user: ServiceAccount,
     /// The back-end of credentials; absent: the one that is found.
@@ -123,6 +132,11 @@ pub enum ConfigError {
         "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotuned/io-autotuned.sock\""
     )]
     NoEndpoint(PathBuf),
+    /// An endpoint has TLS, and nothing says whose certificates are believed.
+    #[error(
+        "{0}: {1} needs tls_ca: name the PEM file of the authority that has signed the service's certificate"
+    )]
+    NoAuthority(PathBuf, Endpoint),
     /// The configuration cannot be shown.
     #[error(transparent)]
     Shown(#[from] ShownError),
@@ -155,9 +169,7 @@ impl ClientConfig {
             path: path.to_owned(),
             source,
         };
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
-        let is_roots = metadata.is_file() && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
-        if nix::unistd::geteuid().is_root() && !is_roots {
+        if !may_be_used(path).map_err(unreadable)? {
             return Err(ConfigError::Untrusted(path.to_owned()));
         }
         let text = read_text(path).map_err(unreadable)?;
@@ -167,6 +179,12 @@ impl ClientConfig {
         })?;
         if config.endpoints.is_empty() {
             return Err(ConfigError::NoEndpoint(path.to_owned()));
+        }
+        let mut all = config.endpoints.iter().chain(&config.node_endpoints);
+        let secured = all.find(|endpoint| matches!(endpoint, Endpoint::Tls(_)));
+        if let (Some(endpoint), None) = (secured, &config.tls_ca) {
+            let endpoint = endpoint.clone();
+            return Err(ConfigError::NoAuthority(path.to_owned(), endpoint));
         }
         Ok((config, text))
     }
@@ -260,6 +278,21 @@ mod tests {
         );
     }
 
+    #[test]
+    fn tls_needs_an_authority_whichever_door_has_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("client.toml");
+        let at_nodes = format!("{GOOD}node_endpoints = [\"tls:[::1]:80\"]\n");
+        for text in [GOOD.replace("tcp:", "tls:"), at_nodes] {
+            std::fs::write(&path, &text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+            let error = ClientConfig::load(&path).unwrap_err().to_string();
+            assert!(error.contains(":80 needs tls_ca"), "{error}");
+            std::fs::write(&path, format!("{text}tls_ca = \"/ca.pem\"\n")).unwrap();
+            ClientConfig::load(&path).unwrap();
+        }
+    }
+
     /// Attack (parsers): A file of an admin's.
     #[test]
     fn fuzz_client_toml() {
@@ -290,7 +323,14 @@ mod tests {
         let more = format!(
             "{GOOD}audience = \"a\"\nmunge_socket = \"/m\"\nsack_sockets = [\"/s\"]\nauth = \"munge\"\n"
         );
-        for text in [sample, GOOD, &more, &more.replace("\"root\"", "0")] {
+        let secured = format!("{}tls_ca = \"/ca.pem\"\n", GOOD.replace("tcp:", "tls:"));
+        for text in [
+            sample,
+            GOOD,
+            &more,
+            &more.replace("\"root\"", "0"),
+            &secured,
+        ] {
             std::fs::write(&path, text).unwrap();
             let mut shown = Shown::default();
             ClientConfig::show(&path, &mut shown).unwrap();
@@ -318,11 +358,15 @@ mod tests {
         for (bad, expected) in [
             (
                 good.replace("unix:", "unix"),
-                "write unix:/path or tcp:host:port",
+                "write unix:/path, tcp:host:port or tls:host:port",
             ),
             (
                 good.replace(":80", ":http"),
-                "write unix:/path or tcp:host:port",
+                "write unix:/path, tcp:host:port or tls:host:port",
+            ),
+            (
+                good.replace("tcp:127.0.0.1", "tls:not a name"),
+                "write unix:/path, tcp:host:port or tls:host:port",
             ),
             (
                 good.replace("service_user", "servce_user"),

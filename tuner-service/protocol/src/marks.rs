@@ -33,7 +33,7 @@ pub enum Mark {
         /// The value, positive and finite.
         value: f64,
     },
-    /// What a process had from MPI-IO, by the profiling library (`spank-plugin/mpi-in-force/`).
+    /// The time and bytes of a process in MPI-IO, by the profiling library (`spank-plugin/mpi-in-force/`).
     MpiIo(MpiIo),
     /// A process whose line did not fit into the file.
     MpiIoLost,

@@ -26,7 +26,7 @@ impl OnlinePolicy {
     pub const OFF: &str = "off";
 }
 
-io_autotune_model::words!(
+io_autotune_model::word_enum!(
     OnlinePolicy, "policy",
     Iopathtune => "iopathtune",
     IopathtuneEach => "iopathtune-each",

@@ -39,7 +39,7 @@ impl SettingKind {
     }
 }
 
-io_autotune_model::words!(
+io_autotune_model::word_enum!(
     SettingKind, "kind of setting",
     Sysctl => "sysctl",
     Block => "block",

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{
-    Assessment, Elapsed, Finding, Gain, JobName, Next, NotCountedBecause, Objective, Outcome,
-    Parametrization, Phase, Pin, Removed, Role, Sluid, Space,
+    Assessment, BudgetOf, Elapsed, Finding, Gain, JobName, Next, NotCountedBecause, Objective,
+    Outcome, Parametrization, Phase, Pin, Removed, Role, Sluid, Space,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::application::called;
-use crate::once::each_once;
 use crate::online::{DeliveredOnline, OnlineRecord};
 use crate::request::Request;
 use crate::setting::SettingKind;
+use crate::unique_names::each_once;
 
 /// The most runs of a page. Pages are short because other requests wait for the processor that
 /// makes one.
@@ -565,7 +565,7 @@ pub enum ReportFileName {
     Mail,
 }
 
-io_autotune_model::words!(
+io_autotune_model::word_enum!(
     ReportFileName, "report file",
     Page => "index.html",
     Json => "report.json",
@@ -671,6 +671,24 @@ pub struct RegretSummary {
     pub budget: f64,
     /// The same as `runs`, in node-seconds; null before a run of the default has counted.
     pub node_seconds: Option<f64>,
+}
+
+/// A budget for exploring that a study's runs are charged to, with what is spent of it today. Amounts
+/// are node-hours of a day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetSummary {
+    /// Whose budget it is.
+    pub of: BudgetOf,
+    /// The account or the partition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The budget.
+    pub node_hours: f64,
+    /// What exploring runs have taken, and what those in flight are expected to take. Null unless it is
+    /// the user's own budget, or the caller reads every user's studies.
+    pub spent: Option<f64>,
+    /// True if a run of the study has room in it.
+    pub has_room: bool,
 }
 
 /// A parametrization's runs in an epoch.
@@ -835,6 +853,9 @@ pub struct StudySummary {
     pub nameless: bool,
     /// The cost of exploring in the epoch. Null from a service before 0.3.
     pub regret: Option<RegretSummary>,
+    /// The budgets for exploring that the study's runs are charged to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetSummary>,
     /// The epoch's runs that were started in the last seven days.
     #[serde(default)]
     pub lately: i64,
@@ -901,7 +922,7 @@ pub enum RunState {
     NotCounted,
 }
 
-io_autotune_model::words!(
+io_autotune_model::word_enum!(
     RunState, "state of a run",
     InFlight => "in_flight",
     Counted => "counted",
@@ -1032,6 +1053,10 @@ pub struct RunDetail {
     /// Other studies whose results its choice could rest on. Null if there were none, and as long
     /// as the reason is.
     pub begun_from: Option<BegunFrom>,
+    /// The run's study as it is now, with what its next run gets. Only with the job's last launch, and
+    /// absent from a service before 0.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<Box<StudySummary>>,
 }
 
 /// A run and its parametrization, estimated for the case that other runs took as long as usual at

@@ -151,6 +151,12 @@ pub trait Method: std::fmt::Debug {
         false
     }
 
+    /// Returns true if between trials most runs of a site get the best known. The published methods
+    /// try something in each run.
+    fn alternates(&self) -> bool {
+        false
+    }
+
     /// The size of the method's design; `usual` is the site's `design_points`.
     fn design_points(&self, _space: &Space, usual: u32) -> u32 {
         usual

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 use crate::history::by_point::{Known, View};
 use crate::regret::settings::RegretSettings;
+use crate::surrogate::observed::TERRIBLE;
 use crate::surrogate::posterior::{Modelled, Posterior};
 use crate::surrogate::{Prediction, Scatter};
 use io_autotune_model::reason::BestKnownBecause;
@@ -85,7 +86,8 @@ impl ExpectedRegret {
     /// is.
     pub fn runs_to_go(&self, settings: &RegretSettings, runs: u64) -> u64 {
         let spent = self.regret - self.forgiven;
-        let suffices = (spent * (1.0 + ROUNDING) / settings.share).floor() + 1.0;
+        let beyond = spent * (1.0 + ROUNDING) - settings.default_runs;
+        let suffices = (beyond / settings.share).floor() + 1.0;
         if suffices.is_finite() {
             (suffices as u64).saturating_sub(runs)
         } else {
@@ -119,13 +121,13 @@ impl From<ExpectedRegret> for BestKnownBecause {
     }
 }
 
-/// Returns true if a point's predicted time exceeds `design_most` times the default's. False
-/// without a fit, and while no run of the default completes, because then its time is unknown.
+/// Returns true if a point's predicted time exceeds what is [admitted](RegretSettings::admitted).
+/// False without a fit, and while no run of the default completes, because then its time is unknown.
 pub fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Point) -> bool {
     if settings.drops_nothing() || view.default_never_completed() {
         return false;
     }
-    let most = settings.design_most.logarithm();
+    let most = settings.admitted().logarithm();
     view.posterior()
         .is_some_and(|posterior| posterior.surrogate.predict(point).mean > posterior.default + most)
 }
@@ -275,11 +277,21 @@ fn on_average(mean: f64, variance: f64) -> f64 {
 }
 
 fn by_surrogate(view: &Modelled<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
-    let known = view.fitted()?.known();
-    let others = others.iter().map(|(point, _)| known.get(*point).copied());
+    let predictions = view.fitted()?.known();
+    let most = view.default_known().mean()?.logarithm() + TERRIBLE.logarithm();
+    // A fit may not see how terrible a point is, and its regret is of all that its runs took.
+    let of = |(point, known): &(&Point, &Known)| {
+        let prediction = predictions.get(*point)?;
+        let own = known.mean().map(Portable::logarithm);
+        let terrible = own.filter(|own| *own > most);
+        Some(Prediction {
+            mean: terrible.map_or(prediction.mean, |own| own.max(prediction.mean)),
+            ..*prediction
+        })
+    };
     Some(Times {
-        default: known.get(&view.default).copied()?,
-        others: others.collect::<Option<_>>()?,
+        default: predictions.get(&view.default).copied()?,
+        others: others.iter().map(of).collect::<Option<_>>()?,
     })
 }
 

@@ -9,11 +9,11 @@ pub mod ensemble;
 pub mod failures;
 pub mod importance;
 mod kernel;
-pub mod meanwhile;
 pub mod multitask;
 pub mod observed;
 pub mod posterior;
 pub mod prior;
+pub mod shared_noise;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cholesky::{Cholesky, Symmetric};
 use kernel::{ByLevel, Correlations, Hyperparameters, Kernel};
-use meanwhile::Meanwhile;
+use shared_noise::Meanwhile;
 
 use io_autotune_model::space::{Point, Space};
 
@@ -399,7 +399,7 @@ impl State {
         let (mut slope, mut doubt) = (0.0, 0.0);
         if let (Some(others), Some(meanwhile)) = (&self.others, data.meanwhile) {
             let along = dot(others, ones) / information;
-            let points = meanwhile::Sums {
+            let points = shared_noise::Sums {
                 squares: dot(others, others) - along * along * information,
                 products: dot(others, &residuals),
             };

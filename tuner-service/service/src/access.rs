@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(path(Method::DELETE, "/v1/runs"), None);
     }
 
-    /// What the page calls a role.
+    /// Returns the name that the page gives a role.
     fn called(role: Role) -> &'static str {
         match role {
             Role::User => "user",

@@ -20,6 +20,7 @@ use crate::reconcile::{Reconciled, Reconciliation};
 use crate::reload::{Doorway, Reloading};
 use crate::sharing::Sharing;
 use crate::slurm::Cluster;
+use crate::tls::{self, Tls, TlsConfig};
 
 /// Users' reads are bounded by pages; a longer statement is ended before its client gives up.
 const USERS_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,6 +42,8 @@ pub(crate) struct Assembly {
     pub(crate) nodes: Service,
     pub(crate) users: Service,
     pub(crate) config: Config,
+    /// The certificate in force, if there is one.
+    tls: watch::Sender<Option<Arc<Tls>>>,
     pub(crate) files: SiteFiles,
 }
 
@@ -58,6 +61,10 @@ impl Assembly {
         store: Store,
         credentials: Arc<dyn Credentials>,
     ) -> Result<Self, StartupError> {
+        let certificate = config.tls.as_ref().map(TlsConfig::load).transpose()?;
+        let metrics = Arc::new(Metrics::default());
+        tls::announce(certificate.as_ref(), &metrics);
+        let (tls, certificate) = watch::channel(certificate.map(Arc::new));
         let clusters = config.slurm.clusters(config.access.check_origins);
         let associations = clusters.iter();
         let associations = associations.filter_map(|cluster| cluster.associations.clone());
@@ -81,6 +88,7 @@ impl Assembly {
             default_accelerator: canonical_name(&config.accelerators.default),
             otherwise: config.accelerators.otherwise.clone().into(),
             settings: config.study.clone(),
+            exploring: config.exploring,
             access: Arc::new(Access::new(
                 config.access.clone(),
                 Arc::clone(&associations),
@@ -95,7 +103,8 @@ impl Assembly {
             launches: Arc::default(),
             hosts: Arc::default(),
             apart: Arc::default(),
-            metrics: Arc::new(Metrics::default()),
+            certificate,
+            metrics,
             clock: Arc::new(SystemClock),
             draw: Arc::new(rand::random),
         };
@@ -121,6 +130,7 @@ impl Assembly {
             nodes,
             users,
             config,
+            tls,
             files,
         })
     }
@@ -160,6 +170,7 @@ impl Assembly {
             rules: self.files.rules,
             doorways: [nodes_doorway, users_doorway],
             reconciled,
+            tls: self.tls,
             metrics,
         };
         (reloading, Routers { nodes, users }, as_reconciled)

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::apart::{Apart, Work};
 use crate::decide::{heard_by, of_history, restricted_to_own, sources_of, standing_of};
+use crate::failed_work::{Apart, Work};
 use crate::surrogates::SurrogateCaches;
 
 /// Assesses studies whose verdicts are newer than their evidence. A study whose assessment fails is

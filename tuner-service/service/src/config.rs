@@ -14,11 +14,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::AccessConfig;
 use crate::api::ReportConfig;
+use crate::exploring::ExploringConfig;
 use crate::quota::QuotaConfig;
 use crate::reconcile::{ReconcileConfig, Reconciled};
 use crate::retention::RetentionConfig;
 use crate::sharing::SharingRule;
 use crate::slurm::SlurmConfigs;
+use crate::tls::{TlsConfig, TlsError};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +30,8 @@ pub(crate) struct Config {
     /// The name of this service among several that share a key and an account.
     audience: Option<Audience>,
     pub(crate) listen: ListenConfig,
+    /// TLS at the TCP addresses of `listen`, except that of metrics.
+    pub(crate) tls: Option<TlsConfig>,
     pub(crate) database: DatabaseConfig,
     #[serde(default)]
     munge: MungeConfig,
@@ -47,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) reconcile: ReconcileConfig,
     #[serde(default)]
     pub(crate) retention: RetentionConfig,
+    #[serde(default)]
+    pub(crate) exploring: ExploringConfig,
     #[serde(default)]
     pub(crate) sharing: Vec<SharingRule>,
     #[serde(default)]
@@ -176,6 +182,8 @@ pub(crate) enum StartupError {
     Sharing { path: PathBuf, problem: String },
     #[error("{path}: [retention] {problem}")]
     Retention { path: PathBuf, problem: String },
+    #[error("{path}: [exploring] {problem}")]
+    Exploring { path: PathBuf, problem: String },
     #[error(
         "{path}: [access] coordinators = true needs [slurm] associations = true, by which Slurm is asked who coordinates"
     )]
@@ -186,6 +194,8 @@ pub(crate) enum StartupError {
     NoCluster(String, String),
     #[error("{path}: [users] {problem}")]
     Quota { path: PathBuf, problem: String },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("a socket that systemd passes cannot be used: {0}")]
     Inherited(std::io::Error),
     #[error("the users' threads cannot be started: {0}")]
@@ -209,6 +219,15 @@ pub(crate) enum StartupError {
     OptionsOfNoSession { path: PathBuf },
     #[error("--migrate: {0}")]
     MigrateUrl(UrlError),
+    #[error("--database: {0}")]
+    ForgetUrl(UrlError),
+    #[error("root is nobody who leaves: no line of the audit loses it")]
+    ForgetRoot,
+    #[error(
+        "nothing was changed: {1} runs of {0} are in flight or wait for a verdict. Let the jobs end or cancel them, and \
+         try again when `io-autotune history --user {0}` shows none in flight"
+    )]
+    ForgetAwaited(String, u64),
     #[error("the database: {}", .0.with_remedy())]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}: {source}")]
@@ -292,6 +311,13 @@ impl Config {
             .retention
             .validate()
             .map_err(|problem| StartupError::Retention {
+                path: path.to_owned(),
+                problem,
+            })?;
+        config
+            .exploring
+            .validate()
+            .map_err(|problem| StartupError::Exploring {
                 path: path.to_owned(),
                 problem,
             })?;

@@ -11,11 +11,12 @@ use io_autotune_engine::{
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
-use io_autotune_store::{Decision, StudyState};
+use io_autotune_store::{Budgets, Decision, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::heard::{Heard, Hearing, heard};
+use crate::exploring;
+use crate::joined_history::{Heard, Hearing, heard};
 use crate::limits::{TimeLimit, known_limit};
 use crate::surrogates::{self, SurrogateCaches};
 
@@ -48,6 +49,10 @@ pub(crate) struct Occasion<'a> {
     /// The choice of the accelerator, if the default one cannot matter.
     pub(crate) choice: Option<&'a Choice>,
     pub(crate) settings: &'a Settings,
+    /// The number of the job's nodes.
+    pub(crate) nodes: u32,
+    /// The site's budgets for exploring, if it has any.
+    pub(crate) budgets: Option<Budgets>,
     /// Fitted surrogates. They save time and change no decision.
     pub(crate) surrogates: Option<&'a SurrogateCaches>,
     /// Set if the study was busy: the run may not explore then, as exploring is serialised. Starts
@@ -146,7 +151,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
         epoch = epoch.with_draw(draw);
     }
     let mixture = mixture(space, own, settings);
-    let Decided { rule, suggestion } = epoch
+    let Decided {
+        rule,
+        suggestion,
+        expected_within,
+    } = epoch
         .situation(restricted.history(), pending, steering)
         .with_mixture(mixture, own)
         .with_recommended(recommended)
@@ -171,7 +180,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
         },
         false => chosen,
     };
-    Decided { rule, suggestion }
+    Decided {
+        rule,
+        suggestion,
+        expected_within,
+    }
 }
 
 pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
@@ -236,10 +249,21 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             surrogates: &surrogates,
         })
     };
+    let mut decided = chosen(&steering);
+    let cost = exploring::cost(occasion.nodes, decided.expected_within);
+    if decided.suggestion.role.explores()
+        && let Some(budgets) = &occasion.budgets
+    {
+        steering.over_budget = exploring::over(budgets, &state.spent, cost);
+        if steering.over_budget.is_some() {
+            decided = chosen(&steering);
+        }
+    }
     let Decided {
         rule,
         mut suggestion,
-    } = chosen(&steering);
+        ..
+    } = decided;
     let rendered = match suggestion.role {
         Role::Baseline if occasion.settings.stop.unread_runs > 0 => occasion
             .accelerator
@@ -282,6 +306,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             }),
         ),
         delivery: json!(delivery),
+        explores: suggestion.role.explores().then_some(cost),
         parametrization: suggestion.parametrization,
     }
 }
@@ -423,6 +448,7 @@ mod tests {
             share: None,
             siblings: Vec::new(),
             sources: Vec::new(),
+            spent: Vec::new(),
         }
     }
 
@@ -452,6 +478,8 @@ mod tests {
             accelerator: &accelerator,
             choice: None,
             settings: &settings,
+            nodes: 2,
+            budgets: None,
             surrogates: None,
             busy: busy.then_some(&recommended),
             draw,
@@ -512,6 +540,8 @@ mod tests {
                 accelerator: &accelerator,
                 choice: None,
                 settings: &settings,
+                nodes: 2,
+                budgets: None,
                 surrogates: None,
                 busy: None,
                 draw: 0.5,
@@ -785,6 +815,8 @@ mod tests {
             accelerator: &accelerator,
             choice: Some(&choice),
             settings: &settings,
+            nodes: 2,
+            budgets: None,
             surrogates: None,
             busy: None,
             draw: 0.5,
@@ -815,6 +847,8 @@ mod tests {
                 accelerator: &accelerator,
                 choice: None,
                 settings: &settings,
+                nodes: 2,
+                budgets: None,
                 surrogates: None,
                 busy: None,
                 draw: 0.5,

@@ -4,16 +4,19 @@
 
 mod access;
 mod admission;
-mod apart;
 mod api;
 mod assembly;
 mod assess;
 mod clock;
 mod config;
 mod decide;
+mod default_accelerator;
 mod door;
-mod heard;
+mod exploring;
+mod failed_work;
+mod forget;
 mod hosts;
+mod joined_history;
 mod launches;
 mod limits;
 mod listen;
@@ -21,16 +24,15 @@ mod log;
 mod merge;
 mod metrics;
 mod peers;
-mod plain;
 mod program;
 mod quota;
+mod rate_limited_log;
 mod reader;
 mod reconcile;
 mod reload;
 mod replay;
 mod retention;
 mod retry;
-mod seldom;
 mod serve;
 mod sharing;
 mod slurm;
@@ -38,6 +40,7 @@ mod supervisor;
 mod surrogates;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod verdict;
 
 pub use program::run;

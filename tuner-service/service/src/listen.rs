@@ -29,7 +29,8 @@ use tokio::task::JoinSet;
 use crate::config::{ListenConfig, StartupError};
 use crate::door::{Came, Door, UNPRIVILEGED};
 use crate::peers::{Peer, Peers, Place};
-use crate::seldom::Seldom;
+use crate::rate_limited_log::Seldom;
+use crate::tls::{self, Certificate, Opened, Tls};
 
 /// Longest life of a connection. Our clients open one per request and wait at most 15 s.
 const LIFE: Duration = Duration::from_secs(30);
@@ -222,6 +223,7 @@ pub(crate) async fn serve(
     door: Door,
     listeners: Listeners,
     router: watch::Receiver<Router>,
+    certificate: Certificate,
     stopping: watch::Receiver<bool>,
 ) {
     let mut serving = JoinSet::new();
@@ -243,6 +245,7 @@ pub(crate) async fn serve(
             any_port,
             peers: Arc::clone(&peers),
             router: router.clone(),
+            certificate: certificate.clone(),
             stopping: stopping.clone(),
         };
         match listener {
@@ -300,6 +303,7 @@ struct Served {
     any_port: bool,
     peers: Arc<Peers>,
     router: watch::Receiver<Router>,
+    certificate: Certificate,
     stopping: watch::Receiver<bool>,
 }
 
@@ -351,11 +355,51 @@ impl Served {
             Stream::Unix(stream) => {
                 connections.spawn(connection(stream, came, router, stopping, place));
             }
-            Stream::Tcp(stream) => {
-                connections.spawn(connection(stream, came, router, stopping, place));
-            }
+            Stream::Tcp(stream) => match self.certificate.borrow().clone() {
+                None => drop(connections.spawn(connection(stream, came, router, stopping, place))),
+                Some(tls) => {
+                    let opened = opened(tls, stream, came, router, stopping, place);
+                    connections.spawn(opened);
+                }
+            },
         }
         true
+    }
+}
+
+/// Serves one connection where there is a certificate, as its client speaks. The handshake has as
+/// long as the headers of a request.
+async fn opened(
+    tls: Arc<Tls>,
+    stream: TcpStream,
+    came: Came,
+    router: watch::Receiver<Router>,
+    mut stopping: watch::Receiver<bool>,
+    place: Place,
+) {
+    let opened = tokio::select! {
+        opened = tokio::time::timeout(HEADERS_WITHIN, tls.opened(stream)) => opened,
+        () = stopped(&mut stopping) => return,
+    };
+    let problem = match opened {
+        Ok(Ok(Opened::Encrypted(stream))) => {
+            return connection(*stream, came, router, stopping, place).await;
+        }
+        Ok(Ok(Opened::Clear(stream))) => {
+            return connection(stream, came, router, stopping, place).await;
+        }
+        Ok(Ok(Opened::Refused(stream))) => {
+            let refusing = watch::channel(tls::refusing()).1;
+            connection(stream, came, refusing, stopping, place).await;
+            "clear text where [tls] required = true".to_owned()
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "no handshake, and nothing else, in time".to_owned(),
+    };
+    static SAID: Seldom = Seldom::new();
+    if let Some(more) = SAID.now() {
+        let address = came.address.map(|address| address.to_string());
+        tracing::warn!(problem, address, more, "no TLS with a client");
     }
 }
 
@@ -440,6 +484,7 @@ mod tests {
             Door::Users,
             listeners,
             watch::channel(router()).1,
+            tls::none(),
             stopping,
         ));
 
@@ -474,6 +519,7 @@ mod tests {
             Door::Nodes,
             listeners,
             watch::channel(router()).1,
+            tls::none(),
             stopping,
         ));
         assert_eq!(said(TcpStream::connect(address).await.unwrap()).await, "");

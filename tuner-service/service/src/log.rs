@@ -17,7 +17,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::seldom::Seldom;
+use crate::rate_limited_log::Seldom;
 
 /// The subscriber that writes the log, with the lines that the filter admits.
 pub(crate) fn subscriber<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync

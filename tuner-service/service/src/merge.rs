@@ -322,7 +322,7 @@ pub(crate) fn merge_stored(report: &Value) -> MergedRun {
     reports.merged()
 }
 
-/// What was applied according to the nodes, if they agree.
+/// Returns what was applied according to the nodes, if they agree.
 fn applied(reports: &[&FinishRequest]) -> Applied {
     let users: BTreeSet<&str> = reports
         .iter()

@@ -17,6 +17,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use io_autotune_model::NotCountedBecause;
 use io_autotune_store::{Overview, StartedRun, Store, StoreError, Verdict};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -30,7 +32,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use self::format::Format;
-use crate::apart::Apart;
+use crate::clock::{Clock, SystemClock};
+use crate::exploring::utc_offset;
+use crate::failed_work::Apart;
 
 /// The monitoring gets an answer about the database within this time, also if the database does not
 /// answer.
@@ -41,6 +45,9 @@ const TEXT_AGE: Duration = Duration::from_secs(1);
 
 /// The database counts its studies at most once in this time.
 const OVERVIEW_AGE: Duration = Duration::from_secs(60);
+
+/// Of a gauge that may be absent.
+type NoLabels = [(&'static str, &'static str); 0];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Asked {
@@ -83,6 +90,11 @@ struct Found {
     kind: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Payer {
+    budget: String,
+}
+
 /// The counts since the service began, and the last numbers from the database.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -93,6 +105,7 @@ pub(crate) struct Metrics {
     judged: Family<Judged, Counter>,
     reloads: Family<Reloaded, Counter>,
     reload_refused: Gauge,
+    certificate_end: Family<NoLabels, Gauge>,
     database_up: Gauge,
     database_writable: Gauge,
     studies: Family<Studies, Gauge>,
@@ -100,6 +113,7 @@ pub(crate) struct Metrics {
     in_flight: Gauge,
     longest_wait: Gauge<f64, AtomicU64>,
     set_apart: Family<Kind, Gauge>,
+    exploring: Family<Payer, Gauge<f64, AtomicU64>>,
     last: Mutex<Last>,
 }
 
@@ -124,6 +138,7 @@ impl Default for Metrics {
             judged: Family::default(),
             reloads: Family::default(),
             reload_refused: Gauge::default(),
+            certificate_end: Family::default(),
             database_up: Gauge::default(),
             database_writable: Gauge::default(),
             studies: Family::default(),
@@ -131,6 +146,7 @@ impl Default for Metrics {
             in_flight: Gauge::default(),
             longest_wait: Gauge::default(),
             set_apart: Family::default(),
+            exploring: Family::default(),
             last: Mutex::default(),
         };
         new.registered()
@@ -173,6 +189,12 @@ impl Metrics {
             "1 if the configuration was wrong when it was last reloaded",
             self.reload_refused.clone(),
         );
+        all.register_with_unit(
+            "certificate_end",
+            "When the certificate for TLS runs out, since the epoch; absent without TLS",
+            Unit::Seconds,
+            self.certificate_end.clone(),
+        );
         all.register(
             "database_up",
             "1 if the database answered when it was last asked",
@@ -209,6 +231,11 @@ impl Metrics {
             "What the sweeps could not do and try again later, by kind (jobs, runs, steps, studies): doctor names it",
             self.set_apart.clone(),
         );
+        all.register(
+            "exploring_node_hours_today",
+            "Node-hours that exploring has taken today, by whose budget it is charged to (user, account, partition, site)",
+            self.exploring.clone(),
+        );
         self
     }
 
@@ -238,6 +265,18 @@ impl Metrics {
         self.reload_refused.set(i64::from(!is_ok));
     }
 
+    /// Shows when the certificate in force runs out; `None`: there is none.
+    pub(crate) fn show_certificate(&self, ends: Option<Timestamp>) {
+        match ends {
+            None => self.certificate_end.clear(),
+            Some(ends) => drop(
+                self.certificate_end
+                    .get_or_create(&[])
+                    .set(ends.as_second()),
+            ),
+        }
+    }
+
     async fn text(&self, store: &Store, apart: &Apart) -> String {
         let deadline = Instant::now() + ANSWERED_WITHIN;
         // All other readers wait for the same answer, which is there by the first one's deadline.
@@ -261,7 +300,8 @@ impl Metrics {
     async fn count(&self, last: &mut Last, store: &Store, deadline: Instant) {
         let counting = last.counting.get_or_insert_with(|| {
             let store = store.clone();
-            tokio::spawn(async move { store.overview().await })
+            let offset = utc_offset(&TimeZone::system(), SystemClock.now());
+            tokio::spawn(async move { store.overview(offset).await })
         });
         let Ok(counted) = timeout_at(deadline, counting).await else {
             return;
@@ -319,6 +359,11 @@ impl Metrics {
         self.findings.clear();
         for (kind, count) in overview.findings {
             self.findings.get_or_create(&Found { kind }).set(count);
+        }
+        self.exploring.clear();
+        for (budget, node_seconds) in overview.exploring {
+            let hours = node_seconds / 3600.0;
+            self.exploring.get_or_create(&Payer { budget }).set(hours);
         }
         self.in_flight.set(overview.in_flight);
         self.longest_wait.set(overview.longest_wait);
@@ -391,6 +436,7 @@ mod tests {
             findings: vec![("drift".into(), 2)],
             in_flight: 4,
             longest_wait: 1.5,
+            exploring: vec![("site".into(), 5400.0)],
         }
     }
 
@@ -422,6 +468,7 @@ mod tests {
         };
         metrics.started.get_or_create(&started).inc();
         metrics.count_reload(false);
+        metrics.show_certificate(Some(Timestamp::from_second(1_800_000_000).unwrap()));
         metrics
     }
 
@@ -436,14 +483,23 @@ mod tests {
             r#"io_autotune_findings{kind="drift"} 2"#,
             r#"io_autotune_reloads_total{outcome="refused"} 1"#,
             "io_autotune_reload_refused 1",
+            "io_autotune_certificate_end_seconds 1800000000",
             "io_autotune_runs_in_flight 4",
             "io_autotune_longest_wait_for_a_verdict_seconds 1.5",
+            r#"io_autotune_exploring_node_hours_today{budget="site"} 1.5"#,
         ] {
             assert!(
                 text.lines().any(|each| each == line),
                 "{line} is not in\n{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_service_without_tls_shows_no_end_of_a_certificate() {
+        let metrics = used();
+        metrics.show_certificate(None);
+        assert!(!written(&metrics).contains("certificate_end_seconds 1"));
     }
 
     #[test]

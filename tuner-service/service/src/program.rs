@@ -12,6 +12,7 @@ use io_autotune_catalogue::{
 use io_autotune_configuration::Origin;
 use io_autotune_console as console;
 use io_autotune_store::{Audit, DatabaseUrl, Store, StoreOptions};
+use jiff::Timestamp;
 use nix::unistd::Uid;
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,8 +23,10 @@ use crate::api;
 use crate::assembly::{Assembly, SiteFiles};
 use crate::assess;
 use crate::config::{Config, StartupError};
+use crate::forget::{ForgetArguments, forget};
 use crate::log;
 use crate::serve::{migrated, serve};
+use crate::tls::{Holds, TlsConfig};
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -56,6 +59,15 @@ pub(crate) struct Arguments {
     /// Bring the database's schema up to date as the role in this URL, and exit. The service's own role may not.
     #[arg(long, value_name = "URL")]
     migrate: Option<String>,
+    #[command(flatten)]
+    forgetting: ForgetArguments,
+}
+
+impl Arguments {
+    /// True if the reader sits at a terminal: text, and no log.
+    fn are_answered_in_text(&self) -> bool {
+        self.check || self.forgetting.forget.is_some()
+    }
 }
 
 /// Reads the command line and carries it out: serves until a signal stops it, or does one thing and
@@ -73,14 +85,13 @@ pub fn run() -> ExitCode {
     if arguments.print_config {
         return print_config(&arguments, &matches);
     }
-    // The reader of a check sits at a terminal: text, and no log.
-    if !arguments.check {
+    if !arguments.are_answered_in_text() {
         log_as_json();
     }
     allow_open_files();
     match carry_out(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if arguments.check => {
+        Err(error) if arguments.are_answered_in_text() => {
             console::say(&error.to_string());
             ExitCode::FAILURE
         }
@@ -140,6 +151,13 @@ fn check(config: &Config) -> Result<(), StartupError> {
         }
         Err(errors) => problems.push(errors.to_string()),
     }
+    match config.tls.as_ref().map(TlsConfig::load) {
+        Some(Ok(tls)) if tls.holds(Timestamp::now()) == Holds::No => {
+            problems.push(tls.has_run_out());
+        }
+        Some(Err(error)) => problems.push(error.to_string()),
+        _ => {}
+    }
     if !problems.is_empty() {
         return Err(StartupError::Check(problems.join("\n")));
     }
@@ -198,6 +216,10 @@ fn users_runtime() -> std::io::Result<Runtime> {
 pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> {
     if let Some(url) = &arguments.migrate {
         return migrate(url).await;
+    }
+    if let Some(user) = &arguments.forgetting.forget {
+        let told = forget(user, &arguments.forgetting).await?;
+        return console::print(&told).map_err(|lost| StartupError::Check(lost.to_string()));
     }
     // From the first moment on: without a handler it would end the service.
     let hangup = signal(SignalKind::hangup()).map_err(StartupError::Runtime)?;

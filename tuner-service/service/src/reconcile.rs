@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::apart::{Apart, Work};
 use crate::assess::{self, Reckoning};
 use crate::decide::restricted;
+use crate::failed_work::{Apart, Work};
 use crate::merge::{MergedRun, Reports};
 use crate::metrics::Metrics;
 use crate::retention::{Retention, RetentionConfig};
@@ -265,7 +265,7 @@ impl Reconciler {
             (run, asked)
         });
         self.judge_all(awaited).await;
-        Ok(())
+        self.settle_exploring().await
     }
 
     /// Judges runs, those of an epoch together, and some epochs beside each other.
@@ -317,6 +317,9 @@ impl Reconciler {
             .await?;
         self.step("forgetting imports", store.forget_imports(IMPORTS_KEPT))
             .await?;
+        self.settle_exploring().await?;
+        self.step("forgetting what exploring took", store.forget_exploring())
+            .await?;
         self.step("ending what is over", store.end_overdue_orders())
             .await?;
         self.step("recording how runs fare", store.record_surroundings())
@@ -330,6 +333,15 @@ impl Reconciler {
             settings: &self.settings,
             surrogates: &self.surrogates,
         }
+    }
+
+    /// Replaces what was expected of exploring runs by what those took that have a verdict.
+    async fn settle_exploring(&self) -> Result<(), StoreError> {
+        self.step(
+            "settling what exploring took",
+            self.store.settle_exploring(),
+        )
+        .await
     }
 
     /// One step of a sweep, unless it is set apart.

@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::quota::Quotas;
 use crate::reconcile::Reconciled;
 use crate::supervisor;
+use crate::tls::{self, Tls, TlsConfig};
 
 /// The keys of service.toml, with all keys below them, that stay as they were at the start.
 const STAYS: &[&str] = &[
@@ -52,6 +53,7 @@ pub(crate) struct Reloading {
     pub(crate) rules: Arc<LiveRules>,
     pub(crate) doorways: [Doorway; 2],
     pub(crate) reconciled: watch::Sender<Reconciled>,
+    pub(crate) tls: watch::Sender<Option<Arc<Tls>>>,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -60,6 +62,8 @@ struct Read {
     config: Config,
     catalogue: Option<Arc<LiveCatalogue>>,
     rules: Option<Arc<LiveRules>>,
+    /// Read anew each time: a renewed certificate is in the same files.
+    tls: Option<Tls>,
     /// The keys that differ from those in force.
     changed: Vec<String>,
     /// The changed keys that wait for a restart.
@@ -138,6 +142,7 @@ impl Reloading {
         let catalogue = (config.accelerators.directory != self.in_force.accelerators.directory)
             .then(|| LiveCatalogue::open(&config.accelerators.directory).map(Arc::new))
             .transpose()?;
+        let tls = config.tls.as_ref().map(TlsConfig::load).transpose()?;
         let named = catalogue.as_ref().unwrap_or(&self.catalogue);
         config.has_default(&named.current())?;
         config.can_be_chosen(&named.current())?;
@@ -145,6 +150,7 @@ impl Reloading {
             config,
             catalogue,
             rules,
+            tls,
             changed,
             waiting,
         })
@@ -183,11 +189,15 @@ impl Reloading {
             service.otherwise = config.accelerators.otherwise.clone().into();
             service.report = config.report.clone();
             service.settings = config.study.clone();
+            service.exploring = config.exploring;
             service.stuck_after = config.reconcile.lost_after();
             service.retention = config.retention;
             let _previous = doorway.router.send_replace(api::router(service.clone()));
         }
         sharing.replace(config.sharing.clone());
+        tls::announce(read.tls.as_ref(), &self.metrics);
+        // Connections that are open go on with the certificate that they began with.
+        self.tls.send_replace(read.tls.map(Arc::new));
         self.reconciled.send_replace(config.reconciled());
         self.in_force = config;
         self.metrics.count_reload(true);

@@ -11,7 +11,7 @@ use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
 use serde::Deserialize;
 
 use crate::decide::{Inputs, Other, choose, in_words};
-use crate::heard::{Heard, heard};
+use crate::joined_history::{Heard, heard};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Kept {

@@ -15,6 +15,7 @@ use crate::door::Door;
 use crate::listen::{self, Listeners};
 use crate::metrics;
 use crate::supervisor;
+use crate::tls;
 
 /// Listens and sweeps until a signal stops it. `hangup` makes it read the configuration again;
 /// `users` is the runtime for users' requests.
@@ -31,6 +32,7 @@ pub(crate) async fn serve(
     let clusters = Arc::clone(&assembly.nodes.clusters);
     let metrics = Arc::clone(&assembly.nodes.metrics);
     let apart = Arc::clone(&assembly.nodes.apart);
+    let certificate = assembly.nodes.certificate.clone();
     let reconciliations = assembly.reconciliations(&assembly.config.reconciled());
     let (reloading, routers, reconciled) = assembly.reloading();
 
@@ -53,18 +55,21 @@ pub(crate) async fn serve(
         Door::Nodes,
         nodes_listeners,
         routers.nodes,
+        certificate.clone(),
         stopping.clone(),
     ));
     let users_door = users.spawn(listen::serve(
         Door::Users,
         users_listeners,
         routers.users,
+        certificate,
         stopping.clone(),
     ));
     let metrics_door = users.spawn(listen::serve(
         Door::Users,
         metrics_listeners,
         watch::channel(metrics::router(metrics, users_store.clone(), apart)).1,
+        tls::none(),
         stopping.clone(),
     ));
     let watched = tokio::spawn(supervisor::watched(users.clone(), stopping));

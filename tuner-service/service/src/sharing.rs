@@ -11,7 +11,7 @@ use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::apart::{Apart, Work};
+use crate::failed_work::{Apart, Work};
 use crate::reconcile::Reconciled;
 use crate::slurm::associations::{Associations, LiveAssociations};
 

@@ -257,6 +257,11 @@ impl Store {
         if line.undone {
             return Ok(Undone::Cannot("it is undone already"));
         }
+        if line.detail.get("forgotten").is_some() {
+            return Ok(Undone::Cannot(
+                "its user was forgotten, and with them what it did",
+            ));
+        }
         if let Some(study_id) = line.study_id {
             lock_study(&mut transaction, NAME, study_id).await?;
         }

@@ -156,6 +156,23 @@ pub enum StoreError {
         /// The newest migration this program carries.
         known: i64,
     },
+    /// Rows of a user were to be rewritten by a role that may only add to history.
+    #[error(
+        "the role {role:?} may not rewrite history: give `--database` the URL of the schema's owner, as `--migrate` \
+         gets it (docs/install.md, \"Database\")"
+    )]
+    MayNotForget {
+        /// The role of the connection.
+        role: String,
+    },
+    /// A login name was that of several uids, or is digits that are a uid too.
+    #[error("{name:?} was the name of uids {}: name one of them by its number, as +{}", listed(.uids), .uids.first().unwrap_or(&0))]
+    SeveralUsers {
+        /// The name.
+        name: String,
+        /// The uids.
+        uids: Vec<i64>,
+    },
     /// The role's search path does not lead to this program's tables.
     #[error("{}", foreign(.search_path, .schema.as_deref()))]
     ForeignSearchPath {
@@ -181,6 +198,11 @@ fn older(actual: i64, known: i64) -> String {
         ),
         _ => format!("the database has schema version {actual} and this program needs {known}"),
     }
+}
+
+fn listed(uids: &[i64]) -> String {
+    let uids: Vec<String> = uids.iter().map(i64::to_string).collect();
+    uids.join(" and ")
 }
 
 fn foreign(search_path: &str, schema: Option<&str>) -> String {
@@ -218,6 +240,8 @@ pub enum Scarce {
     Study,
     /// A connection: none became free in time, although the database answers.
     Connections,
+    /// A budget for exploring: other starts charge runs to it.
+    Budget,
 }
 
 impl fmt::Display for Scarce {
@@ -225,6 +249,7 @@ impl fmt::Display for Scarce {
         f.pad(match self {
             Self::Study => "the study",
             Self::Connections => "every connection to the database",
+            Self::Budget => "a budget for exploring",
         })
     }
 }

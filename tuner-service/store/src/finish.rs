@@ -11,6 +11,7 @@ use sqlx::types::Json;
 
 use crate::connections::Connection;
 use crate::error::{Named, StoreError};
+use crate::forget::ERASED_UID;
 use crate::generation::{self, Launch};
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
@@ -139,7 +140,7 @@ impl Store {
                    on conflict do nothing returning nonce
                ), run as (
                    select id, finished_at is null as first, trimmed_at from runs
-                   where id = $12 and cluster = $1 and job_id = $2 and restart_count = $3
+                   where id = $12 and (cluster = $1 and job_id = $2 and restart_count = $3 or uid = $15)
                      and coalesce(sluid = $13, true) and ($14 is null or exists (select from reading))
                    for no key update
                ), stored as (
@@ -172,7 +173,8 @@ impl Store {
             merged.epilog,
             run_id,
             finish.sluid.map(Sluid::as_str),
-            nonce
+            nonce,
+            ERASED_UID
         )
         .fetch_one(&self.pool)
         .await
@@ -311,12 +313,15 @@ async fn reported(
     if let Some(run_id) = finish.run_id {
         let named = sqlx::query_scalar!(
             "select id from runs
-             where id = $1 and cluster = $2 and job_id = $3 and restart_count = $4 and coalesce(sluid = $5, true)",
+             where id = $1 and (cluster = $2 and job_id = $3 and restart_count = $4 or uid = $6)
+               and coalesce(sluid = $5, true)",
             run_id,
             finish.job.cluster,
             i64::from(finish.job.job_id),
             finish.job.restart_count.cast_signed(),
-            finish.sluid.map(Sluid::as_str)
+            finish.sluid.map(Sluid::as_str),
+            // Its job is not known any more, and it is trimmed: the report changes nothing.
+            ERASED_UID
         )
         .fetch_optional(&mut *connection)
         .await

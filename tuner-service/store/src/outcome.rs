@@ -5,7 +5,7 @@ mod matching;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::{Outcome, words};
+use io_autotune_model::{Outcome, word_enum};
 use jiff::Timestamp;
 
 use crate::accounts;
@@ -26,7 +26,7 @@ pub enum Source {
     Jobcomp,
 }
 
-words!(Source, "source", Squeue => "squeue", Sacct => "sacct", Jobcomp => "jobcomp");
+word_enum!(Source, "source", Squeue => "squeue", Sacct => "sacct", Jobcomp => "jobcomp");
 
 /// The result of [`Store::claim_outcomes`].
 #[derive(Debug, Default)]

@@ -16,12 +16,15 @@ pub struct Overview {
     /// Seconds, by the database's clock, since the first report of the run that has waited longest
     /// for its verdict; 0 if none waits.
     pub longest_wait: f64,
+    /// Node-seconds that exploring has taken today, by whose budget it is: the sums over all users, over
+    /// all accounts, over all partitions, and of the site.
+    pub exploring: Vec<(String, f64)>,
 }
 
 impl Store {
     /// Counts all studies and everything that waits. It reads each study once, so it is too slow
-    /// for every request.
-    pub async fn overview(&self) -> Result<Overview, StoreError> {
+    /// for every request. `utc_offset`: as in [`Budgets`](crate::Budgets).
+    pub async fn overview(&self, utc_offset: i32) -> Result<Overview, StoreError> {
         const NAME: &str = "overview";
         let mut snapshot = self.snapshot(NAME).await?;
         let studies = sqlx::query!(
@@ -51,6 +54,15 @@ impl Store {
         .fetch_one(&mut *snapshot)
         .await
         .named(NAME)?;
+        let exploring = sqlx::query!(
+            r#"select budget_of, sum(node_seconds) as "node_seconds!" from exploring_spent
+               where day = ((now() at time zone 'UTC') + make_interval(secs => $1))::date
+               group by 1 order by 1"#,
+            f64::from(utc_offset)
+        )
+        .fetch_all(&mut *snapshot)
+        .await
+        .named(NAME)?;
         let studies = studies
             .into_iter()
             .map(|row| (row.phase, row.verdict, row.studies));
@@ -60,6 +72,10 @@ impl Store {
             findings: findings.collect(),
             in_flight: waiting.in_flight,
             longest_wait: waiting.longest,
+            exploring: exploring
+                .into_iter()
+                .map(|row| (row.budget_of, row.node_seconds))
+                .collect(),
         })
     }
 }

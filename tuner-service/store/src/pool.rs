@@ -8,8 +8,8 @@ use sqlx::postgres::PgPoolOptions;
 use tokio::time::{Instant, timeout_at};
 
 use crate::connections::{Connections, DatabaseUrl, Pooler, Session, Transaction};
+use crate::epoch_cache::KeptEpochs;
 use crate::error::{Named, StoreError};
-use crate::kept::KeptEpochs;
 use crate::sources::KeptSources;
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {

@@ -13,7 +13,8 @@ use sqlx::types::Json;
 use crate::connections::Connection;
 use crate::epoch_state::EpochState;
 use crate::epochs::open_changed_epoch;
-use crate::error::{Named, StoreError};
+use crate::error::{Named, Scarce, StoreError};
+use crate::exploring::{self, Budgets, Spent};
 use crate::generation::{self, Launch, StartedRun};
 use crate::pool::Store;
 use crate::records::{JobKey, StudyKey};
@@ -40,6 +41,8 @@ pub struct NewRun<'a> {
     pub space: &'a Space,
     /// The begin of this launch by slurmctld's clock, if the node knows it.
     pub began_at: Option<Timestamp>,
+    /// The site's budgets for exploring; `None`: exploring has none, and nothing is charged.
+    pub budgets: Option<Budgets>,
 }
 
 impl NewRun<'_> {
@@ -51,6 +54,23 @@ impl NewRun<'_> {
             prolog_at: None,
             began_at: self.began_at,
         }
+    }
+
+    /// What exploring has taken today of those that the run may be charged to; nothing if it cannot be
+    /// charged, because there are no budgets or the study has settled.
+    async fn spent(
+        &self,
+        connection: &mut Connection,
+        name: &'static str,
+        study_id: i64,
+        epoch: &EpochState,
+    ) -> Result<Vec<Spent>, StoreError> {
+        let Some(budgets) = self.budgets.filter(|_| !epoch.has_settled()) else {
+            return Ok(Vec::new());
+        };
+        let offset = budgets.utc_offset;
+        let spent = exploring::spent(connection, name, &[study_id], offset).await?;
+        Ok(spent.into_values().flatten().collect())
     }
 }
 
@@ -69,13 +89,20 @@ pub struct Decision {
     pub suggestion: Value,
     /// How the parametrization is delivered.
     pub delivery: Value,
+    /// Node-seconds that the run is expected to take at most, if it explores.
+    pub explores: Option<f64>,
 }
+
+/// How often a start is decided whose run had room in the budgets for exploring when they were read,
+/// and none when it was charged.
+const CHARGES: u32 = 3;
 
 impl Store {
     /// Starts a job's run. The first request decides, by `decide`, and later requests get the same
     /// answer. If the study was locked or written meanwhile, the decision is not used and `decide`
-    /// is asked again, under the study's row lock. Returns [`StoreError::Busy`] if the lock takes
-    /// longer than `wait`.
+    /// is asked again, under the study's row lock. A run that explores is charged to the budgets for
+    /// exploring. Returns [`StoreError::Busy`] if the lock takes longer than `wait`, or if other
+    /// starts use up a budget each time before this one can.
     pub async fn start_run(
         &self,
         new: &NewRun<'_>,
@@ -93,36 +120,64 @@ impl Store {
         if let Some(run) = self.start_known(NAME, new, wait, &mut decide).await? {
             return Ok(run);
         }
-        let mut transaction = self.begin(NAME, wait).await?;
-        let study_id = match lock_study_of(&mut transaction, NAME, new.study).await? {
+        for _ in 0..CHARGES {
+            if let Some(run) = self.start_locked(NAME, new, wait, &mut decide).await? {
+                return Ok(run);
+            }
+        }
+        Err(StoreError::Busy {
+            transaction: NAME,
+            scarce: Scarce::Budget,
+        })
+    }
+
+    /// Starts a run under its study's lock. `None`: nothing was started, because a budget for
+    /// exploring that was read has no room any more.
+    async fn start_locked(
+        &self,
+        name: &'static str,
+        new: &NewRun<'_>,
+        wait: Duration,
+        decide: &mut impl FnMut(&StudyState) -> Decision,
+    ) -> Result<Option<StartedRun>, StoreError> {
+        let launch = new.launch();
+        let mut transaction = self.begin(name, wait).await?;
+        let study_id = match lock_study_of(&mut transaction, name, new.study).await? {
             Some(study_id) => study_id,
             None => {
                 let most = self.most_studies;
-                make_study(&mut transaction, NAME, new.study, new.space, most).await?
+                make_study(&mut transaction, name, new.study, new.space, most).await?
             }
         };
         // Another node of the job may have been first.
-        let latest = generation::latest(&mut transaction, NAME, &launch).await?;
+        let latest = generation::latest(&mut transaction, name, &launch).await?;
         let generation_number = generation::next(latest.as_ref());
         if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
-            return Ok(own.run);
+            return Ok(Some(own.run));
         }
-        let (mut moment, mut epoch) = self.current(&mut transaction, NAME, study_id).await?;
+        let (mut moment, mut epoch) = self.current(&mut transaction, name, study_id).await?;
         if !epoch.space.offers_the_same(new.space) {
-            let parent = state::load(&mut transaction, NAME, study_id).await?;
-            open_changed_epoch(&mut transaction, NAME, &parent, new.space).await?;
-            (moment, epoch) = self.current(&mut transaction, NAME, study_id).await?;
+            let parent = state::load(&mut transaction, name, study_id).await?;
+            open_changed_epoch(&mut transaction, name, &parent, new.space).await?;
+            (moment, epoch) = self.current(&mut transaction, name, study_id).await?;
         }
-        let siblings = state::siblings(&mut transaction, NAME, &moment, &epoch).await?;
+        let siblings = state::siblings(&mut transaction, name, &moment, &epoch).await?;
         let sources = self
-            .sources(&mut transaction, NAME, study_id, &epoch)
+            .sources(&mut transaction, name, study_id, &epoch)
             .await?;
-        let state = moment.state(NAME, &epoch, siblings, sources)?;
+        let spent = new.spent(&mut transaction, name, study_id, &epoch).await?;
+        let mut state = moment.state(name, &epoch, siblings, sources)?;
+        state.spent = spent;
         let decision = decide(&state);
         let place = (state.epoch_id, generation_number);
-        let inserted = insert(&mut transaction, NAME, new, place, &decision).await?;
-        transaction.commit().await.named(NAME)?;
-        self.answer(NAME, &launch, inserted, decision).await
+        let inserted = insert(&mut transaction, name, new, place, &decision).await?;
+        if !charged(&mut transaction, name, new, inserted, &decision, &state).await? {
+            return Ok(None);
+        }
+        transaction.commit().await.named(name)?;
+        self.answer(name, &launch, inserted, decision)
+            .await
+            .map(Some)
     }
 
     /// The current epoch of a locked study.
@@ -145,7 +200,7 @@ impl Store {
 
     /// Starts the first run of a job's key in two statements: one reads what has no copy here, and
     /// the other takes the study's turn. `None`: nothing was started, because there is no copy, the
-    /// key has runs, or another start has taken the turn.
+    /// key has runs, another start has taken the turn, or a budget for exploring has no room any more.
     async fn start_known(
         &self,
         name: &'static str,
@@ -173,11 +228,28 @@ impl Store {
         let sources = self
             .sources(&mut connection, name, moment.study_id, &epoch)
             .await?;
-        let state = moment.state(name, &epoch, Vec::new(), sources)?;
+        let spent = new
+            .spent(&mut connection, name, moment.study_id, &epoch)
+            .await?;
+        let mut state = moment.state(name, &epoch, Vec::new(), sources)?;
+        state.spent = spent;
         let decision = decide(&state);
         let place = (state.epoch_id, 0);
-        let inserted = insert_in(&mut connection, name, new, place, &decision, Some(&turn)).await?;
-        connection.finish().await.named(name)?;
+        if new.budgets.is_none() || decision.explores.is_none() {
+            let inserted =
+                insert_in(&mut connection, name, new, place, &decision, Some(&turn)).await?;
+            connection.finish().await.named(name)?;
+            return Ok(inserted.map(|run_id| started(run_id, decision)));
+        }
+        // A run and its charges are in the database together, or not at all.
+        drop(connection);
+        let mut transaction = self.begin(name, wait).await?;
+        let inserted =
+            insert_in(&mut transaction, name, new, place, &decision, Some(&turn)).await?;
+        if !charged(&mut transaction, name, new, inserted, &decision, &state).await? {
+            return Ok(None);
+        }
+        transaction.commit().await.named(name)?;
         Ok(inserted.map(|run_id| started(run_id, decision)))
     }
 
@@ -327,6 +399,24 @@ async fn insert_in(
     .fetch_optional(connection)
     .await
     .named(name)
+}
+
+/// Charges an inserted run to the budgets for exploring, if it explores and there are budgets. Returns
+/// false if one has no room any more; the caller must then drop the transaction.
+async fn charged(
+    connection: &mut Connection,
+    name: &'static str,
+    new: &NewRun<'_>,
+    inserted: Option<i64>,
+    decision: &Decision,
+    state: &StudyState,
+) -> Result<bool, StoreError> {
+    match (&new.budgets, inserted, decision.explores) {
+        (Some(budgets), Some(run_id), Some(cost)) => {
+            exploring::charge(connection, name, run_id, cost, &state.spent, budgets).await
+        }
+        _ => Ok(true),
+    }
 }
 
 fn started(run_id: i64, decision: Decision) -> StartedRun {

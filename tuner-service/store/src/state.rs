@@ -10,6 +10,7 @@ use sqlx::types::Json;
 use crate::connections::Connection;
 use crate::epoch_state::{EpochOpening, EpochState, epoch_state};
 use crate::error::{Named, StoreError};
+use crate::exploring::Spent;
 use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, objective};
@@ -61,6 +62,9 @@ pub struct StudyState {
     /// The sources of a prior, until the epoch has settled. Only read by [`Store::study_state`] and
     /// by a start.
     pub sources: Vec<Arc<Learnt>>,
+    /// What exploring has taken today of those that the study's runs are charged to, until the epoch has
+    /// settled. Only read by a start that has [`Budgets`](crate::Budgets).
+    pub spent: Vec<Spent>,
 }
 
 impl StudyState {
@@ -279,6 +283,7 @@ impl Moment {
             share: self.share,
             siblings,
             sources,
+            spent: Vec::new(),
         })
     }
 }

@@ -175,7 +175,7 @@ impl Database {
     }
 }
 
-/// What a transaction has locked.
+/// A transaction that holds its locks.
 #[derive(Debug)]
 pub struct Held(PgConnection);
 

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{clock, execute, server};
 
-/// What a database has in it when a test gets it.
+/// The content of a database when a test gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing.
@@ -176,7 +176,8 @@ impl Keeper {
         }
     }
 
-    /// Whether it could be emptied. Not where the test has changed more than rows.
+    /// Returns true if the database could be emptied. It cannot if the test has changed more than
+    /// rows.
     async fn is_as_new(&mut self, kind: Kind, name: &str) -> bool {
         let settings = sqlx::query_scalar::<_, i64>(
             "select count(*) from pg_db_role_setting s, unnest(s.setconfig) \
@@ -235,11 +236,11 @@ const CLOSED: &str = "
     end $$;
 ";
 
-/// What a template has so that its copies can be emptied: the rows that it begins with, and a witness of
-/// every statement that changes more than rows.
+/// The schema by which copies of a template can be emptied: the rows that a template begins with, and a
+/// witness of every statement that changes more than rows.
 ///
-/// `as_new.emptied()` puts rows and sequences back, and says whether that was enough. It is not where the
-/// test has changed the schema or what a role may do, and not worth it where it has written a lot.
+/// `as_new.emptied()` puts rows and sequences back, and says whether that was enough. It was not if the
+/// test has changed the schema or what a role may do, and it is not tried if the test has written a lot.
 const AS_NEW: &str = "
     create schema as_new;
     do $$

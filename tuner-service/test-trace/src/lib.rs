@@ -1,7 +1,7 @@
-//! What a test does to its files, in the order in which the kernel is asked for it.
+//! Shows what a test does to its files, in the order in which the kernel is asked for it.
 //!
-//! Whether a file is on disk before it takes another's place shows only when the power fails. What a
-//! program asks of the kernel shows to strace, which a test runs itself under.
+//! A file must be on disk before it takes another's place. If it is not, only a power failure shows it.
+//! But strace shows what a program asks of the kernel, so a test runs itself under strace.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -23,7 +23,7 @@ const DIRECTORY: &str = "IO_AUTOTUNE_TRACED";
 const CALLS: &str = "write,writev,pwrite64,pwritev,pwritev2,ftruncate,fallocate,fsync,fdatasync,syncfs,\
                      sync_file_range,rename,renameat,renameat2,link,linkat,unlink,unlinkat";
 
-/// What `work` does in a directory of its own: each successful call, and the files that it names,
+/// Returns what `work` does in a directory of its own: each successful call, and the files that it names,
 /// such as `rename draft start.json`. A file that ends in `.new` is called `draft`, the directory `.`.
 ///
 /// The test named `test`, as the harness knows it, is run again under strace, and does its `work`

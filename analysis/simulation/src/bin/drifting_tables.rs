@@ -1,4 +1,4 @@
-//! What inherited ranks are worth after a drift: `make -C analysis drifting-tables`.
+//! The worth of inherited ranks after a drift: `make -C analysis drifting-tables`.
 //!
 //! A study settles. Then all takes 1.5 times as long, and the levels of no, one or every parameter
 //! are reversed. The next runs are in the same epoch (`goes on`), in one that inherits ranks, with

@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "live --space FILE --method NAME[:key=value,...] --runs N [--seed N]";
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Told {

@@ -25,7 +25,7 @@ pub enum DatasetError {
     Encoding {
         /// The file.
         path: PathBuf,
-        /// What it is in, and the cure.
+        /// The encoding that it is in, and the cure.
         error: std::io::Error,
     },
     /// A measured default that makes no valid space.
@@ -57,7 +57,7 @@ pub enum DatasetError {
     Separator {
         /// The file.
         path: PathBuf,
-        /// What stands between the columns.
+        /// The character between the columns.
         separator: char,
     },
     /// A CSV file without a required column.
@@ -80,7 +80,7 @@ pub enum DatasetError {
         path: PathBuf,
         /// The column.
         column: String,
-        /// What it would be read as, and the cure.
+        /// The number that it would be read as, and the cure.
         problem: &'static str,
     },
     /// A row that cannot be split into its fields.

@@ -21,9 +21,9 @@ pub struct Sample {
 /// A measured parametrization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// Its point in the space.
+    /// The configuration's point in the space.
     pub point: Point,
-    /// Its rows in the file's order; at least one.
+    /// The rows in the file's order; at least one.
     pub samples: Vec<Sample>,
     /// The mean of its rows, seconds: the truth.
     pub truth: f64,
@@ -36,7 +36,7 @@ pub struct Configuration {
 pub struct Table {
     /// The space. Its default is measured: the file's, or else the nearest measured point.
     pub file: SpaceFile,
-    /// Whether the file's default was not measured and another point replaces it.
+    /// True if the file's default was not measured and another point replaces it.
     pub default_moved: bool,
     configurations: Vec<Configuration>,
     places: HashMap<Point, usize>,
@@ -389,7 +389,7 @@ fn truth_word(text: &str) -> Option<Value> {
     matches!(word.as_str(), "true" | "false").then_some(Value::Text(word))
 }
 
-/// What R, pandas and spreadsheets write where there is no value.
+/// Returns true for what R, pandas and spreadsheets write where there is no value.
 fn is_missing(text: &str) -> bool {
     matches!(
         text,
@@ -397,12 +397,12 @@ fn is_missing(text: &str) -> bool {
     )
 }
 
-/// Whether a field is a number with a decimal comma, `1,5`.
+/// Returns true if a field is a number with a decimal comma, `1,5`.
 fn has_decimal_comma(text: &str) -> bool {
     text.contains(',') && text.replacen(',', ".", 1).parse::<f64>().is_ok()
 }
 
-/// What else separates the columns, if commas do not: a table has at least two of them.
+/// Returns what separates the columns if commas do not: a table has at least two of them.
 fn other_separator(headers: &[String]) -> Option<char> {
     let [only] = headers else { return None };
     [';', '\t', '|'].into_iter().find(|one| only.contains(*one))
@@ -598,7 +598,7 @@ mod tests {
         assert!(file.is_ok(), "{file:?}");
     }
 
-    /// What a file is, whatever its columns are for, and what cures it.
+    /// The error names what a file is, whatever its columns are for, and what cures it.
     #[test]
     fn other_encodings_and_separators_are_named() {
         let directory = tempfile::tempdir().unwrap();

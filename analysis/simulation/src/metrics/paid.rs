@@ -1,4 +1,4 @@
-//! What a user pays for the search: the time of all runs so far beside always running the default.
+//! The price of the search for its user: the time of all runs so far beside always running the default.
 
 use super::{Course, Group, Metric};
 
@@ -66,7 +66,7 @@ fn net(course: &Course<'_>, runs: usize) -> Option<f64> {
     Some(over.sum::<f64>() / runs as f64)
 }
 
-/// What a run outside the table costs, in runs of the default: its own time, and the job's repetition.
+/// The cost of a run outside the table, in runs of the default: its own time, and the job's repetition.
 const FAILED: f64 = 2.0;
 
 fn loses(course: &Course<'_>, runs: usize) -> Option<f64> {

@@ -100,8 +100,8 @@ pub struct Scores {
     pub score: f64,
 }
 
-/// What metrics weigh in the scores, by name: "these can easily be modified by adding weights to give
-/// different importance to the heuristics' qualities" (section VII). What is not named weighs 1.
+/// The weights of metrics in the scores, by name: "these can easily be modified by adding weights to give
+/// different importance to the heuristics' qualities" (section VII). A metric that is not named weighs 1.
 pub type Weights = BTreeMap<String, f64>;
 
 /// The metrics of the scores, and whether more is better.

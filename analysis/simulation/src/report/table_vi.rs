@@ -32,7 +32,7 @@ pub fn render(comparison: &Comparison) -> String {
     let _ = writeln!(
         text,
         "{} runs a study, {} studies of each method and table, {} in flight.\n\
-         Means over studies. Scores are normalised over all methods. What each figure is: docs/simulate.md.",
+         Means over studies. Scores are normalised over all methods. docs/papers/simulate.md defines each.",
         comparison.budget, comparison.seeds, comparison.in_flight
     );
     text

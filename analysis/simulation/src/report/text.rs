@@ -31,7 +31,7 @@ pub fn render(comparison: &Comparison) -> String {
     let _ = writeln!(
         text,
         "{} runs a study, {} studies of each method and table, {} in flight.\n\
-         Means over studies, 95 % intervals by bootstrap over seeds. What each figure is: docs/simulate.md.",
+         Means over studies, 95 % intervals by bootstrap over seeds. docs/papers/simulate.md defines each.",
         comparison.budget, comparison.seeds, comparison.in_flight
     );
     text
@@ -160,7 +160,7 @@ fn overall(text: &mut String, comparison: &Comparison, labels: &[String]) {
     text.push('\n');
 }
 
-/// What users pay, over the studies of all tables.
+/// Writes what users pay, over the studies of all tables.
 fn paid(text: &mut String, comparison: &Comparison, labels: &[String]) {
     let after: Vec<usize> = (comparison.overall.first())
         .map(|overall| overall.paid.iter().map(|paid| paid.after).collect())

@@ -19,7 +19,7 @@ pub struct Robert2019Surrogate {
     /// The quantity that the process models. The paper says no more than "gaussian process
     /// regression".
     pub scale: Scale,
-    /// Whether a tested point may run again.
+    /// Says which tested points may run again.
     pub revisits: acquisition::Revisits,
 }
 

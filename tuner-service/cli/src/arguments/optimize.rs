@@ -1,4 +1,4 @@
-//! What `optimize` is asked.
+//! The arguments of `optimize`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

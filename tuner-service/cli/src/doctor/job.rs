@@ -8,7 +8,7 @@ use io_autotune_protocol::{Check, ClientConfig, RunState, RunSummary};
 
 use crate::arguments::StudiesOf;
 use crate::service::{RunsOf, Service};
-use crate::words::Named;
+use crate::targets::Named;
 
 const NAME: &str = "test job";
 const APPLICATION: &str = "io-autotune-doctor";

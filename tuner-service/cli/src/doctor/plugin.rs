@@ -101,31 +101,23 @@ fn judge(plugstack: &Path, line: Option<&PluginLine>, here: Series) -> Check {
 /// Checks that nodes have the same arguments as this host; `None` if no node has reported its own.
 fn against_nodes(line: &PluginLine, on_nodes: &[PluginOnNodes]) -> Option<Check> {
     const NAME: &str = "plugin here and on nodes";
-    let others: Vec<&PluginOnNodes> = on_nodes
-        .iter()
-        .filter(|plugin| plugin.arguments != line.arguments)
-        .collect();
+    let others = on_nodes.iter();
+    let others = others.filter(|plugin| plugin.arguments != line.arguments);
+    let others: Vec<&PluginOnNodes> = others.collect();
     let Some(other) = others.first() else {
-        return on_nodes
-            .first()
-            .map(|_| Check::ok(NAME, "the same arguments"));
+        let same = |_| Check::ok(NAME, "the same arguments");
+        return on_nodes.first().map(same);
     };
     let differing = |one: &[String], other: &[String]| {
-        let only: Vec<&str> = one
-            .iter()
-            .filter(|argument| !other.contains(argument))
-            .map(String::as_str)
-            .collect();
-        match only.is_empty() {
-            true => "nothing more".to_owned(),
-            false => only.join(" "),
+        let only = one.iter().filter(|argument| !other.contains(argument));
+        match Vec::from_iter(only.map(String::as_str)).join(" ") {
+            none if none.is_empty() => "nothing more".to_owned(),
+            only => only,
         }
     };
     // Each endpoint reports the nodes that it knows.
-    let nodes: BTreeSet<&str> = others
-        .iter()
-        .flat_map(|plugin| plugin.nodes.iter().map(String::as_str))
-        .collect();
+    let nodes = others.iter().flat_map(|plugin| &plugin.nodes);
+    let nodes: BTreeSet<&str> = nodes.map(String::as_str).collect();
     let nodes: Vec<&str> = nodes.into_iter().collect();
     let shown = nodes.len().min(NAMED);
     Some(Check::failed(

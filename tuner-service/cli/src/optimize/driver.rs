@@ -12,21 +12,21 @@ use super::error::OptimizeError;
 use super::guard::Guard;
 use super::process::{Ended, Over, Running, failure, last_words};
 use super::progress::{Progress, of_runs};
-use super::signals::Signals;
 use super::storage::Storage;
 use super::template::{Template, line_of};
 use crate::arguments::optimize::{Limit, Optimize};
 use crate::say;
+use crate::signals::Signals;
 
-/// How long what was asked to end has before it is killed.
+/// The time between the request to end and the kill.
 const GRACE: Duration = Duration::from_secs(2);
-/// What is quick takes many times as long where a machine is busy: a limit in times of the default is no
-/// shorter than this.
+/// The shortest limit in times of the default: a quick command takes many times as long where a machine
+/// is busy.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How often it is looked whether the process was asked to end.
+/// The time between two looks at whether the process was asked to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What runs a session's command.
+/// The driver of a session: it runs the command.
 pub(super) struct Driver<'a> {
     session: &'a mut Session,
     storage: &'a mut Storage,
@@ -38,13 +38,13 @@ pub(super) struct Driver<'a> {
     guard: Guard,
     sender: Sender<Over>,
     receiver: Receiver<Over>,
-    /// What was asked for before the warm-up.
+    /// The answer that was asked for before the warm-up.
     next: Option<Result<Next, SessionError>>,
     /// How long the default takes, as far as that is known.
     default: Option<Duration>,
     /// How long the quickest run took that completed.
     quickest: Option<Duration>,
-    /// Whether it was said that the limit is by the quickest run.
+    /// True if it was said that the limit is by the quickest run.
     is_said: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! The errors of `optimize` with a command.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What ends the runs if this process is killed, when nothing of its own can: a shell that is told which
-//! groups of processes run. The end of its input is the end of this process, however that came; it
+//! The guard that ends the runs if this process is killed, when nothing of its own can: a shell that is
+//! told which groups of processes run. The end of its input is the end of this process, however that came; it
 //! kills the groups that are left then. A number that it is told of stays the group's while this
 //! process lives, as nobody else waits for the processes, so that it kills nobody else's.
 

@@ -19,7 +19,7 @@ const MOST_OUTPUT: u64 = 1 << 20;
 /// A process that runs, with all that it starts.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// Its number stays its own until [`Over::waited`].
+    /// The process's number stays its own until [`Over::waited`].
     pub(super) group: Pid,
     pub(super) started: Instant,
 }
@@ -52,7 +52,7 @@ impl Over {
     }
 }
 
-/// What a process wrote.
+/// The output of a process.
 #[derive(Debug)]
 pub(super) struct Output {
     stdout: Option<File>,

@@ -12,7 +12,7 @@ use crate::arguments::optimize::Optimize;
 use crate::render::units::seconds;
 use crate::say;
 
-/// What is said of the runs while they go on.
+/// The lines about runs while they go on.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
     says_each: bool,

@@ -40,7 +40,7 @@ struct Line {
     told: Option<Told>,
 }
 
-/// What is known of a line of any version, which may be another study's.
+/// The part of a line that every version has. The line may be another study's.
 #[derive(Debug, Deserialize)]
 struct AnyLine {
     study: String,
@@ -53,7 +53,7 @@ struct AnyBegun {
     format: u32,
 }
 
-/// What a study is about: who goes on with it asks the same.
+/// The identity of a study: whoever goes on with it asks the same.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Begun {
@@ -68,7 +68,7 @@ pub(super) struct Begun {
     pub(super) measure: Option<String>,
 }
 
-/// What a file says of one study.
+/// One study, as a file has it.
 #[derive(Debug, Default)]
 struct Kept {
     begun: Option<Begun>,
@@ -239,7 +239,7 @@ impl Storage {
         Ok(())
     }
 
-    /// What is wrong with it.
+    /// An error of this file.
     pub(super) fn error(&self, problem: &str) -> OptimizeError {
         OptimizeError::Storage {
             path: self.path.clone(),
@@ -247,7 +247,7 @@ impl Storage {
         }
     }
 
-    /// Its path, for people.
+    /// The file's path, for people.
     pub(super) fn place(&self) -> String {
         self.path.display().to_string()
     }
@@ -280,7 +280,7 @@ fn difference(then: &SpaceFile, now: &SpaceFile) -> Option<String> {
     })
 }
 
-/// What whole lines say of a study. Errs with the number of a line that is none.
+/// The study of whole lines. Errs with the number of a line that is none.
 fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
     let mut kept = Kept::default();
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -324,8 +324,8 @@ fn kept(bytes: &[u8], study: &str) -> Result<Kept, String> {
 /// How a line begins.
 const BEGINNING: &[u8] = br#"{"study":"#;
 
-/// Whether this is the beginning of a line, or what a file system leaves after a power cut. Where no
-/// line of ours is before it, a few bytes may as well be somebody else's.
+/// True if this is the beginning of a line, or what a file system leaves after a power cut. If no line of
+/// ours is before it, a few bytes may as well be somebody else's.
 fn is_torn(bytes: &[u8], is_ours: bool) -> bool {
     let is_short = || BEGINNING.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0);
     bytes.starts_with(BEGINNING) || (is_ours && is_short())
@@ -464,7 +464,7 @@ mod tests {
         }
     }
 
-    /// What a newer version may write: a form of its own, with keys that nobody knows here.
+    /// A newer version may write a form of its own, with keys that nobody knows here.
     #[test]
     fn a_newer_study_is_refused_and_does_not_keep_another_from_being_read() {
         let directory = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ enum Piece {
     Slot,
 }
 
-/// What is run.
+/// A command to run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Invocation {
     /// The program and its arguments.
@@ -83,7 +83,7 @@ impl Template {
         self.words.iter().filter_map(word).collect()
     }
 
-    /// What is run with these values.
+    /// The command with these values.
     pub(super) fn invocation(
         &self,
         values: &Map<String, Json>,

@@ -15,11 +15,12 @@ pub(crate) fn accelerators(list: &[AcceleratorSummary], screen: &Screen) -> Stri
         Column::left("Title").least(10),
     ]);
     for accelerator in list {
-        let name = if accelerator.is_default {
-            format!("{} (default)", accelerator.name)
+        let default = if accelerator.is_default {
+            " (default)"
         } else {
-            accelerator.name.clone()
+            ""
         };
+        let name = format!("{}{default}", accelerator.name);
         table.row([
             name,
             accelerator.parameters.len().to_string(),
@@ -60,16 +61,10 @@ pub(crate) fn accelerator(detail: &AcceleratorDetail, screen: &Screen) -> String
     }
     text.push_str(&table.text(screen));
     let constraints = detail.space.constraints().iter();
-    let lines = constraints
-        .map(|constraint| format!("constraint    {constraint}\n"))
-        .chain(
-            detail
-                .delivery
-                .iter()
-                .map(|way| format!("delivered by  {way}\n")),
-        );
-    text.push_str(&shown_lines(&lines.collect::<String>()));
-    text
+    let constraints = constraints.map(|one| format!("constraint    {one}\n"));
+    let ways = detail.delivery.iter();
+    let ways = ways.map(|way| format!("delivered by  {way}\n"));
+    text + &shown_lines(&constraints.chain(ways).collect::<String>())
 }
 
 fn values(parameter: &Parameter) -> String {

@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use io_autotune_protocol::shown;
 use unicode_width::UnicodeWidthStr;
 
+use super::fold::{labelled, lines, pieces};
 use super::markup::escaped;
 use crate::format::Wanted;
 use crate::screen::Screen;
@@ -22,6 +23,18 @@ pub(crate) enum Tone {
     Notable,
 }
 
+impl Tone {
+    /// The class on a page, and the colour on a terminal.
+    fn marked(self) -> Option<(&'static str, AnsiColor)> {
+        match self {
+            Tone::Plain => None,
+            Tone::Good => Some(("good", AnsiColor::Green)),
+            Tone::Bad => Some(("bad", AnsiColor::Red)),
+            Tone::Notable => Some(("notable", AnsiColor::Yellow)),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
@@ -38,6 +51,11 @@ impl Cell {
         let text = shown(&text.into());
         Self { text, tone }
     }
+
+    /// The text alone.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -46,27 +64,26 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Column {
     name: String,
     right: bool,
     /// The width that the user wants, whatever the terminal's.
     width: Option<usize>,
-    /// The least width to which it may be cut; `None`: it is never cut.
+    /// The least width to which it may be folded; `None`: it is never folded.
     least: Option<usize>,
     /// The order in which columns are left out if there is no room, the lowest number first;
     /// `None`: never.
     spare: Option<u8>,
+    /// True if words with which all of its values begin may be said once, below the list.
+    alike: bool,
 }
 
 impl Column {
     pub(crate) fn left(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            right: false,
-            width: None,
-            least: None,
-            spare: None,
+            ..Self::default()
         }
     }
 
@@ -77,21 +94,17 @@ impl Column {
         }
     }
 
-    /// A column as `--format` asks for it.
-    pub(crate) fn of(wanted: &Wanted) -> Self {
-        let Wanted { field, width } = wanted;
-        let column = match field.right {
-            true => Self::right(field.name),
-            false => Self::left(field.name),
-        };
-        match (width, field.least) {
-            (Some((width, right)), _) => column.fixed(*width, *right),
-            (None, Some(least)) => column.least(least),
-            (None, None) => column,
+    /// A column as `--format` asks for it: `%20` for text on the right, `%-20` on the left.
+    pub(crate) fn of(Wanted { field, width }: &Wanted) -> Self {
+        Self {
+            right: width.map_or(field.right, |(_, right)| right),
+            width: width.map(|(width, _)| width),
+            least: field.least,
+            ..Self::left(field.name)
         }
     }
 
-    /// The column with a least width to which it may be cut.
+    /// The column with a least width to which it may be folded.
     pub(crate) fn least(self, least: usize) -> Self {
         Self {
             least: Some(least),
@@ -107,12 +120,10 @@ impl Column {
         }
     }
 
-    /// The column with the width that a `--format` gives: `%20` for text on the right, `%-20` on
-    /// the left.
-    pub(crate) fn fixed(self, width: usize, right: bool) -> Self {
+    /// The column as one whose values may begin alike.
+    pub(crate) fn alike(self) -> Self {
         Self {
-            width: Some(width),
-            right,
+            alike: true,
             ..self
         }
     }
@@ -148,82 +159,136 @@ impl Columns {
         self.rows.push(cells);
     }
 
+    /// Leaves a column out, the first of which is 0.
+    pub(crate) fn leave_out(&mut self, place: usize) {
+        self.columns.remove(place);
+        for row in &mut self.rows {
+            row.remove(place);
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The header, a rule below it, and one line for each row. Text that is cut ends in `+`, as in
-    /// sacct.
+    /// The header, a rule below it, and the rows. Where they do not fit, words with which values
+    /// begin alike are said once, columns that can be spared are left out, and the rest is folded.
+    /// Only text in a column whose width was asked for is cut, and ends in `+`, as in sacct.
     pub(crate) fn text(&self, screen: &Screen) -> String {
-        match self.without_spare(screen.width) {
-            Some(narrower) => narrower.text(screen),
-            None => self.fitted(screen),
+        let Some(most) = screen.width else {
+            return self.fitted(screen);
+        };
+        let mut list = self.clone();
+        let mut notes = String::new();
+        for place in 0..self.columns.len() {
+            if self.columns[place].alike && !list.fits(most, usize::MAX) {
+                notes.push_str(&list.said_once(place));
+            }
         }
+        while !list.fits(most, READABLE) {
+            let spare = list.columns.iter().enumerate();
+            let spare = spare.filter_map(|(place, column)| Some((column.spare?, place)));
+            let Some((_, place)) = spare.min() else {
+                break;
+            };
+            list.leave_out(place);
+        }
+        list.fitted(screen) + &labelled(&notes, screen)
     }
 
-    /// The list without its least useful column, if there is no room for it.
-    fn without_spare(&self, most: Option<usize>) -> Option<Self> {
-        // The least widths, but no less than can be read.
-        let readable = |(column, width): (&Column, usize)| {
-            let cut = column.least.map(|least| least.max(READABLE));
-            cut.map_or(width, |cut| cut.min(width))
-        };
-        let all = self.columns.iter().zip(self.widths(None));
+    /// Returns true if the list fits with columns that are folded to this width, or to their widest
+    /// word.
+    fn fits(&self, most: usize, folded: usize) -> bool {
+        let widths = self.widths(None).into_iter().enumerate();
+        let widths = widths.map(|(place, width)| match self.columns[place].least {
+            Some(_) => width.min(self.widest_word(place).max(folded)),
+            None => width,
+        });
         let gaps = GAP.len() * self.columns.len().saturating_sub(1);
-        if all.map(readable).sum::<usize>() + gaps <= most? {
-            return None;
+        widths.sum::<usize>() + gaps <= most
+    }
+
+    /// The widest word of a column.
+    fn widest_word(&self, place: usize) -> usize {
+        let words = self.rows.iter().flat_map(|row| pieces(&row[place].text));
+        let words = words.chain([self.columns[place].name.as_str()]);
+        words.map(|word| word.trim_end().width()).max().unwrap_or(0)
+    }
+
+    /// Takes the words with which the changes of a column begin out of it; returns a line about them.
+    fn said_once(&mut self, place: usize) -> String {
+        let changes = self.rows.iter().map(|row| &row[place].text);
+        let mut changes = changes.filter(|text| text.contains('='));
+        let Some(first) = changes.next() else {
+            return String::new();
+        };
+        let first: Vec<&str> = first.split(' ').collect();
+        let same = |other: &String| {
+            let both = first.iter().zip(other.split(' '));
+            both.take_while(|(one, other)| *one == other).count()
+        };
+        let Some(count) = changes.map(same).min().filter(|count| *count > 0) else {
+            return String::new();
+        };
+        let said = first[..count].join(" ");
+        for row in &mut self.rows {
+            if let Some(rest) = row[place].text.strip_prefix(&said) {
+                row[place].text = format!("...{rest}");
+            }
         }
-        let spare = self.columns.iter().enumerate();
-        let spare = spare.filter_map(|(place, column)| Some((column.spare?, place)));
-        let (_, place) = spare.min()?;
-        let mut narrower = self.clone();
-        narrower.columns.remove(place);
-        for row in &mut narrower.rows {
-            row.remove(place);
-        }
-        Some(narrower)
+        format!("... is {said}\n")
     }
 
     fn fitted(&self, screen: &Screen) -> String {
         let widths = self.widths(screen.width);
-        let mut text = String::new();
+        let mut text: Vec<String> = Vec::new();
         if self.header {
-            let names = self
-                .columns
-                .iter()
-                .map(|column| Cell::new(column.name.clone()));
-            let header = self.line(&names.collect::<Vec<_>>(), &widths, false);
-            text.push_str(&match screen.colour {
-                true => styled(&header, Style::new().bold()),
-                false => header,
-            });
-            text.push('\n');
+            let names = self.columns.iter().map(|one| Cell::new(one.name.clone()));
+            let names = self.folded(&names.collect::<Vec<_>>(), &widths);
+            let names = names.iter().map(|line| self.line(line, &widths, false));
+            text.extend(names.map(|line| match screen.colour {
+                true => styled(&line, Style::new().bold()),
+                false => line,
+            }));
             let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
-            text.push_str(&rules.join(GAP));
-            text.push('\n');
+            text.push(rules.join(GAP));
         }
-        for row in &self.rows {
-            text.push_str(&self.line(row, &widths, screen.colour));
-            text.push('\n');
-        }
-        text
+        let rows = self.rows.iter().flat_map(|row| self.folded(row, &widths));
+        text.extend(rows.map(|line| self.line(&line, &widths, screen.colour)));
+        text.into_iter().map(|line| line + "\n").collect()
+    }
+
+    /// The lines of a row.
+    fn folded(&self, row: &[Cell], widths: &[usize]) -> Vec<Vec<Cell>> {
+        let cells = row.iter().zip(&self.columns).zip(widths);
+        let cells: Vec<Vec<String>> = cells
+            .map(|((cell, column), width)| match column.width {
+                Some(_) => vec![cut(&cell.text, *width)],
+                None => lines(&cell.text, *width),
+            })
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+        let line = |number: usize| {
+            let texts = row.iter().zip(&cells);
+            let line = texts.map(|(cell, texts)| Cell {
+                text: texts.get(number).cloned().unwrap_or_default(),
+                tone: cell.tone,
+            });
+            line.collect()
+        };
+        (0..height).map(line).collect()
     }
 
     /// `sacct --parsable2`: names and values with `|` between them, nothing cut.
     pub(crate) fn parsable(&self) -> String {
-        let mut text = String::new();
-        if self.header {
-            let names: Vec<&str> = self.columns.iter().map(|one| one.name.as_str()).collect();
-            text.push_str(&names.join("|"));
-            text.push('\n');
-        }
-        for row in &self.rows {
-            // A value with a bar would look like two values.
-            let values: Vec<_> = row.iter().map(|cell| cell.text.replace('|', "?")).collect();
-            text.push_str(&values.join("|"));
-            text.push('\n');
-        }
-        text
+        let names = self.columns.iter().map(|one| one.name.clone()).collect();
+        let header = self.header.then_some(names);
+        // A value with a bar would look like two values.
+        let values = |row: &Vec<Cell>| row.iter().map(|cell| cell.text.replace('|', "?")).collect();
+        let lines = header.into_iter().chain(self.rows.iter().map(values));
+        lines
+            .map(|line: Vec<String>| line.join("|") + "\n")
+            .collect()
     }
 
     /// Comma-separated values (RFC 4180), with a header.
@@ -239,12 +304,9 @@ impl Columns {
 
     /// The list as a table of a page, with nothing cut.
     pub(crate) fn html(&self) -> String {
-        let side = |column: &Column| {
-            if column.right {
-                " class=\"number\""
-            } else {
-                ""
-            }
+        let side = |column: &Column| match column.right {
+            true => " class=\"number\"",
+            false => "",
         };
         let mut html = String::from("<div class=\"wide\"><table>\n<thead><tr>");
         for column in &self.columns {
@@ -256,11 +318,9 @@ impl Columns {
             html.push_str("<tr>");
             for (cell, column) in row.iter().zip(&self.columns) {
                 let text = escaped(&cell.text);
-                let text = match cell.tone {
-                    Tone::Plain => text,
-                    Tone::Good => format!("<span class=\"good\">{text}</span>"),
-                    Tone::Bad => format!("<span class=\"bad\">{text}</span>"),
-                    Tone::Notable => format!("<span class=\"notable\">{text}</span>"),
+                let text = match cell.tone.marked() {
+                    None => text,
+                    Some((class, _)) => format!("<span class=\"{class}\">{text}</span>"),
                 };
                 html.push_str(&format!("<td{}>{text}</td>", side(column)));
             }
@@ -287,52 +347,46 @@ impl Columns {
             return widths;
         };
         let gaps = GAP.len() * widths.len().saturating_sub(1);
-        // The widest column that may be cut loses one character after the other.
-        while widths.iter().sum::<usize>() + gaps > most {
-            let places = self.columns.iter().enumerate().filter(|(place, column)| {
-                column.width.is_none() && column.least.is_some_and(|least| widths[*place] > least)
-            });
-            let Some((widest, _)) = places.max_by_key(|(place, _)| widths[*place]) else {
-                break;
-            };
-            widths[widest] -= 1;
+        // The widest column that may be folded loses one character after the other, and a word is
+        // broken only where nothing else is left.
+        let words: Vec<usize> = (0..widths.len())
+            .map(|place| self.widest_word(place))
+            .collect();
+        for is_whole in [true, false] {
+            while widths.iter().sum::<usize>() + gaps > most {
+                let places = self.columns.iter().enumerate().filter(|(place, column)| {
+                    let least = column.least.filter(|_| column.width.is_none());
+                    let word = if is_whole { words[*place] } else { 0 };
+                    least.is_some_and(|least| widths[*place] > least.max(word))
+                });
+                let Some((widest, _)) = places.max_by_key(|(place, _)| widths[*place]) else {
+                    break;
+                };
+                widths[widest] -= 1;
+            }
         }
         widths
     }
 
     fn line(&self, row: &[Cell], widths: &[usize], colour: bool) -> String {
-        let mut line = String::new();
-        let last = row.len().saturating_sub(1);
-        for (place, ((cell, column), width)) in
-            row.iter().zip(&self.columns).zip(widths).enumerate()
-        {
-            let text = cut(&cell.text, *width);
-            let padding = " ".repeat(width.saturating_sub(text.width()));
-            let style = match cell.tone {
-                Tone::Plain => None,
-                Tone::Good => Some(AnsiColor::Green),
-                Tone::Bad => Some(AnsiColor::Red),
-                Tone::Notable => Some(AnsiColor::Yellow),
+        let cells = row.iter().zip(&self.columns).zip(widths);
+        let cells = cells.map(|((cell, column), width)| {
+            let padding = " ".repeat(width.saturating_sub(cell.text.width()));
+            let text = match cell
+                .tone
+                .marked()
+                .filter(|_| colour && !cell.text.is_empty())
+            {
+                Some((_, ink)) => styled(&cell.text, ink.on_default()),
+                None => cell.text.clone(),
             };
-            let text = match style.filter(|_| colour) {
-                Some(ink) => styled(&text, ink.on_default()),
-                None => text,
-            };
-            if column.right {
-                line.push_str(&padding);
-                line.push_str(&text);
-            } else {
-                line.push_str(&text);
-                if place < last {
-                    line.push_str(&padding);
-                }
+            match column.right {
+                true => padding + &text,
+                false => text + &padding,
             }
-            if place < last {
-                line.push_str(GAP);
-            }
-        }
-        line.truncate(line.trim_end().len());
-        line
+        });
+        let line = cells.collect::<Vec<_>>().join(GAP);
+        line.trim_end().to_owned()
     }
 }
 
@@ -341,22 +395,12 @@ fn styled(text: &str, style: Style) -> String {
 }
 
 fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
+    let mut kept = text.to_owned();
+    if kept.width() <= width {
+        return kept;
     }
-    let mut kept = String::new();
-    for c in text.chars() {
-        let mut longer = kept.clone();
-        longer.push(c);
-        if longer.width() + 1 > width {
-            break;
-        }
-        kept = longer;
-    }
-    if width > 0 {
-        kept.push('+');
-    }
-    kept
+    while kept.width() + 1 > width && kept.pop().is_some() {}
+    kept + "+"
 }
 
 #[cfg(test)]
@@ -379,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_whole_where_there_is_no_terminal_and_fits_one() {
+    fn a_list_is_whole_where_there_is_no_terminal_and_folded_to_fit_one() {
         assert_eq!(
             list().text(&Screen::plain()),
             "App            Elapsed  Change\n\
@@ -387,15 +431,43 @@ mod tests {
              checkpoint.sh     1.06  cb_nodes=8 cb_buffer_size=67108864\n\
              ocean            12.50  the ?[2J|default\n"
         );
-        let narrow = list().text(&Screen::wide(40));
-        assert!(narrow.lines().all(|line| line.width() <= 40), "{narrow}");
-        assert!(narrow.contains("cb_nodes=8 cb_b"), "{narrow}");
-        assert!(narrow.contains('+'), "{narrow}");
+        assert_eq!(
+            list().text(&Screen::wide(50)),
+            "App            Elapsed  Change\n\
+             -------------  -------  --------------------------\n\
+             checkpoint.sh     1.06  cb_nodes=8\n\
+             \u{20}                       cb_buffer_size=67108864\n\
+             ocean            12.50  the ?[2J|default\n"
+        );
+        let narrow = list().text(&Screen::wide(30));
+        assert!(narrow.lines().all(|line| line.width() <= 30), "{narrow}");
         assert_eq!(cut("\u{4e2d}\u{4e2d}\u{4e2d}", 4), "\u{4e2d}+");
     }
 
     #[test]
-    fn where_there_is_no_room_what_is_spare_is_left_out_before_the_rest_is_cut() {
+    fn words_with_which_all_changes_begin_are_said_once_where_there_is_no_room() {
+        let mut list = Columns::new(vec![
+            Column::right("Runs"),
+            Column::left("Change").least(6).alike(),
+        ]);
+        list.row(["9", "cb_nodes=8 cb_buffer_size=67108864 ds_read=enable"]);
+        list.row(["9", "the default"]);
+        list.row(["9", "cb_nodes=8 cb_buffer_size=67108864"]);
+        assert_eq!(
+            list.text(&Screen::wide(50)),
+            "Runs  Change\n\
+             ----  ------------------\n\
+             \u{20}  9  ... ds_read=enable\n\
+             \u{20}  9  the default\n\
+             \u{20}  9  ...\n\
+             ... is cb_nodes=8 cb_buffer_size=67108864\n"
+        );
+        assert!(!list.text(&Screen::wide(80)).contains("..."));
+        assert!(!list.parsable().contains("..."));
+    }
+
+    #[test]
+    fn where_there_is_no_room_what_is_spare_is_left_out_before_words_are_broken() {
         let mut list = Columns::new(vec![
             Column::right("Runs"),
             Column::right("Failed").spare(2),
@@ -408,7 +480,7 @@ mod tests {
             text.lines().next().unwrap_or_default().to_owned()
         };
         assert_eq!(header(80), "Runs  Failed  Cut  Change");
-        assert_eq!(header(35), "Runs  Failed  Change");
+        assert_eq!(header(40), "Runs  Failed  Change");
         assert_eq!(header(30), "Runs  Change");
         assert!(list.parsable().starts_with("Runs|Failed|Cut|Change"));
     }

@@ -136,10 +136,7 @@ pub(crate) fn studies(a: &StudySummary, b: &StudySummary) -> Columns {
         let (a, b) = (of(a), of(b));
         list.row([name.to_owned(), a, b, String::new()]);
     };
-    row("gain", &|study| {
-        let known = study.assessment.as_ref();
-        known.map_or_else(|| "-".to_owned(), gain::of)
-    });
+    row("gain", &gain::of_study);
     row("chosen", &|study| match &study.recommended {
         None => "nothing yet".to_owned(),
         Some(_) => differing(&study.differs),

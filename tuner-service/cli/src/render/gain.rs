@@ -2,6 +2,9 @@
 
 use io_autotune_model::{Assessment, Gain, GainVerdict, Objective};
 
+use io_autotune_protocol::StudySummary;
+
+use super::plain::plain;
 use super::units::{grouped, percent};
 
 /// The objective of a study by name: `marked I/O seconds`, `rate (maximised)`.
@@ -16,11 +19,17 @@ pub(super) fn named(objective: &Objective) -> String {
 
 /// The gain of an assessment, and elapsed where the objective is another.
 pub(super) fn of(known: &Assessment) -> String {
-    let gain = sentence(&known.gain, &known.objective);
+    let gain = plain(&sentence(&known.gain, &known.objective));
     match &known.elapsed {
         Some(beside) => format!("{gain} Of {}: {beside}.", beside.parametrization),
         None => gain,
     }
+}
+
+/// The gain of a study.
+pub(crate) fn of_study(study: &StudySummary) -> String {
+    let unsaid = || "not said: the service is older than this command".to_owned();
+    study.assessment.as_ref().map_or_else(unsaid, of)
 }
 
 /// The shares by which the objective is less. If more is better, a share of the default's value
@@ -35,15 +44,26 @@ fn shares(gain: &Gain, objective: &Objective) -> (Option<f64>, Option<(f64, f64)
     (gain.share.map(less), ends)
 }
 
+/// The quantity of which there is less if the objective is less.
+pub(super) fn what(objective: &Objective) -> &str {
+    match objective {
+        Objective::Elapsed => "time",
+        other => other.words(),
+    }
+}
+
 pub(super) fn sentence(gain: &Gain, objective: &Objective) -> String {
-    let (what, does) = match objective {
-        Objective::Elapsed => ("time", "take"),
-        other => (other.words(), "have"),
+    let does = if objective.is_elapsed() {
+        "take"
+    } else {
+        "have"
     };
+    let what = what(objective);
     let (share, ends) = shares(gain, objective);
     let runs = format!(
-        "{} tuned and {} control runs",
+        "{} tuned {} and {} of the default",
         grouped(&gain.tuned_runs.to_string()),
+        if gain.tuned_runs == 1 { "run" } else { "runs" },
         grouped(&gain.control_runs.to_string())
     );
     let level = level(gain.level);
@@ -79,9 +99,7 @@ pub(super) fn sentence(gain: &Gain, objective: &Objective) -> String {
 
 fn not_yet(gain: &Gain, runs: &str) -> String {
     let mut said = match gain.detectable {
-        _ if gain.tuned_runs == 0 => {
-            "Not yet: no run was made after its parametrization was chosen.".to_owned()
-        }
+        _ if gain.tuned_runs == 0 => "Not yet: no run was made with chosen values.".to_owned(),
         None => format!("Not yet: {runs} show nothing."),
         Some(share) => format!(
             "Not yet: with {runs} a gain of {:.*} % could have been seen.",

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use io_autotune_model::Measure;
-use io_autotune_protocol::{RunState, RunSummary};
+use io_autotune_protocol::{RunState, RunSummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::{UNTOLD, counts, differing, job, opened, told, units};
+use super::{UNTOLD, counts, differing, fold, job, opened, plain, told, units};
 use crate::format::{Wanted, usual};
 use crate::people::called;
 use crate::screen::Screen;
@@ -21,29 +21,27 @@ pub(crate) struct How<'a> {
 
 /// The runs in these columns, by default the usual ones, with the user's if there are several.
 pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'_>) -> Columns {
-    let first = runs.first().map(|run| run.uid);
-    let cluster = runs.first().map(|run| &run.cluster);
-    let usual = usual(
-        runs.iter().any(|run| Some(run.uid) != first),
-        runs.iter().any(|run| Some(&run.cluster) != cluster),
-    );
+    let users = runs.iter().any(|run| run.uid != runs[0].uid);
+    let clusters = runs.iter().any(|run| run.cluster != runs[0].cluster);
+    let usual = usual(users, clusters);
     let is_usual = wanted.is_none();
     let wanted = wanted.unwrap_or(&usual);
     // Columns that were asked for are shown however narrow the terminal is.
     let column = |one: &Wanted| match (one.field.name, is_usual) {
-        ("Start", true) => Column::of(one).spare(1),
-        ("State", true) => Column::of(one).spare(2),
+        ("Start", true) => Column::of(one).spare(2),
+        ("State", true) => Column::of(one).spare(3),
+        ("Application", true) if runs.iter().all(|run| run.study_id == runs[0].study_id) => {
+            Column::of(one).spare(1)
+        }
+        ("Change", true) => Column::of(one).alike(),
         _ => Column::of(one),
     };
     let mut list = Columns::new(wanted.iter().map(column).collect());
     let spreads = spreads(runs);
     for run in runs {
         let spread = spreads.get(&run.study_id).copied().flatten();
-        list.row(
-            wanted
-                .iter()
-                .map(|one| cell(one.field.name, run, spread, how)),
-        );
+        let cells = wanted.iter();
+        list.row(cells.map(|one| cell(one.field.name, run, spread, how)));
     }
     list
 }
@@ -92,9 +90,11 @@ fn cell(name: &str, run: &RunSummary, spread: Option<f64>, how: How<'_>) -> Cell
         "Start" => time(run.started_at),
         "End" => run.finished_at.map(time).unwrap_or_default(),
         "Phase" => run.phase.to_string(),
-        "Role" => run
-            .role
-            .map_or_else(|| "-".to_owned(), |role| role.to_string()),
+        "Role" => match (run.role, how.exact) {
+            (None, _) => "-".to_owned(),
+            (Some(role), true) => role.to_string(),
+            (Some(role), false) => plain::role(role).to_owned(),
+        },
         "State" => {
             let state = run.outcome.clone().unwrap_or_else(|| "-".to_owned());
             let tone = match state.as_str() {
@@ -143,9 +143,12 @@ pub(crate) fn notes(runs: &[RunSummary], screen: &Screen) -> String {
         .filter(|run| run.epoch > 1)
         .map(|run| ((run.study_id, run.epoch), run))
         .collect();
-    for ((study, epoch), run) in later {
+    for ((study, _), run) in later {
         let opened = opened(screen.short(run.epoch_opened_at), &run.epoch_opened_why);
-        text.push_str(&format!("study {study}, epoch {epoch}: opened {opened}\n"));
+        text.push_str(&format!(
+            "study {study}: begun anew {}\n",
+            plain::plain(&opened)
+        ));
     }
     let quarantined: BTreeSet<String> = runs
         .iter()
@@ -153,7 +156,7 @@ pub(crate) fn notes(runs: &[RunSummary], screen: &Screen) -> String {
             let why = run.quarantined.as_ref()?;
             let what = differing(run.differs.as_ref()?);
             Some(format!(
-                "quarantined: study {}: {what}: {why}\n",
+                "not again: study {}: {what}: {why}\n",
                 run.study_id
             ))
         })
@@ -172,9 +175,57 @@ pub(crate) fn runs(runs: &[RunSummary], screen: &Screen) -> String {
         exact: false,
     };
     let list = columns(runs, None, how).text(screen);
-    let notes = io_autotune_protocol::shown_lines(&notes(runs, screen));
+    let notes = fold::labelled(&shown_lines(&notes(runs, screen)), screen);
     match notes.is_empty() {
         true => list,
         false => format!("{list}\n{notes}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_model::Parametrization;
+
+    use super::super::explain::tests::run;
+    use super::super::status;
+    use super::*;
+
+    #[test]
+    fn what_a_run_changed_can_be_read_on_eighty_columns() {
+        let mut changed = run(RunState::Counted);
+        changed.application = "an-application-of-a-long-name".to_owned();
+        changed.differs = Some(Parametrization(
+            [("cb_nodes".to_owned(), 1234.into())].into(),
+        ));
+        let how = How {
+            screen: &Screen::wide(80),
+            exact: false,
+        };
+        let text = columns(&[changed], None, how).text(how.screen);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.contains("cb_nodes=1234"), "{text}");
+        assert!(!text.contains("Start"), "{text}");
+    }
+
+    #[test]
+    fn what_is_quarantined_is_said_once_below_the_runs() {
+        let failed = || RunSummary {
+            quarantined: Some("2 of 2 jobs failed under it".to_owned()),
+            differs: Some(Parametrization([("size".to_owned(), 4.into())].into())),
+            ..run(RunState::NotCounted)
+        };
+        let text = runs(
+            &[failed(), failed(), run(RunState::Counted)],
+            &Screen::plain(),
+        );
+        let note = "\nnot again: study 3: size=4: 2 of 2 jobs failed under it\n";
+        assert!(text.ends_with(note), "{text}");
+        assert_eq!(text.matches("not again").count(), 1);
+    }
+
+    #[test]
+    fn an_empty_answer_says_what_to_do() {
+        assert!(status::studies(&[], &Screen::plain()).contains("sbatch --io-autotune"));
+        assert!(runs(&[], &Screen::plain()).contains("sbatch --io-autotune"));
     }
 }

@@ -12,28 +12,28 @@ pub(crate) fn scope(scope: &OrderScope) -> String {
 
 /// A scope in words; if it is a single study, with the study's application.
 pub(crate) fn scope_with(scope: &OrderScope, of_study: Option<&str>) -> String {
-    let mut words = Vec::new();
-    match (scope.study, of_study) {
-        (Some(study), Some(application)) => words.push(named(study, application)),
-        (Some(study), None) => words.push(format!("study {study}")),
-        (None, _) => {}
-    }
-    if let Some(application) = &scope.application {
-        words.push(format!("application {application}"));
-    }
-    if let Some(uid) = scope.uid {
-        words.push(format!("user {}", name_of(uid)));
-    }
-    if let Some(accelerator) = &scope.accelerator {
-        words.push(format!("accelerator {accelerator}"));
-    }
-    if let Some(cluster) = &scope.cluster {
-        words.push(format!("cluster {cluster}"));
-    }
+    let study = scope.study.map(|study| match of_study {
+        Some(application) => named(study, application),
+        None => format!("study {study}"),
+    });
+    let others = narrowed(scope).map(|(what, name)| format!("{what} {name}"));
+    let words: Vec<String> = study.into_iter().chain(others).collect();
     match words.is_empty() {
         true => "all studies".to_owned(),
         false => words.join(", "),
     }
+}
+
+/// The parts that narrow a scope besides a study, by the names of options.
+fn narrowed(scope: &OrderScope) -> impl Iterator<Item = (&'static str, String)> {
+    let narrowed = [
+        ("application", scope.application.clone()),
+        ("user", scope.uid.map(name_of)),
+        ("accelerator", scope.accelerator.clone()),
+        ("cluster", scope.cluster.clone()),
+    ];
+    let narrowed = narrowed.into_iter();
+    narrowed.filter_map(|(what, name)| Some((what, name?)))
 }
 
 /// The name of a study, for a user who has changed it.
@@ -52,35 +52,20 @@ pub(crate) fn command_of(kind: OrderKind) -> &'static str {
 
 /// The command that ends an order, for a user who may.
 fn ending(order: &OrderSummary) -> String {
-    let OrderScope {
-        study,
-        uid,
-        application,
-        accelerator,
-        cluster,
-    } = &order.scope;
-    let mut command = format!("io-autotune {}", command_of(order.kind));
-    let mut option = |name: &str, value: &str| command.push_str(&format!(" --{name} {value}"));
-    if let Some(application) = application {
-        option("application", application);
-    }
-    if let (Some(uid), None) = (uid, study) {
-        option("user", &name_of(*uid));
-    }
-    if let Some(accelerator) = accelerator {
-        option("accelerator", accelerator);
-    }
-    if let Some(cluster) = cluster {
-        option("cluster", cluster);
-    }
-    match study {
-        Some(study) => command.push_str(&format!(" study:{study}")),
-        None if (uid, application, accelerator) == (&None, &None, &None) => {
-            command.push_str(" --all");
-        }
-        None => {}
-    }
-    command + " --end --why \"...\""
+    let study = order.scope.study;
+    let options = narrowed(&order.scope).filter(|(what, _)| study.is_none() || *what != "user");
+    let options: Vec<(&str, String)> = options.collect();
+    let whose = match study {
+        Some(study) => format!(" study:{study}"),
+        None if options.iter().all(|(what, _)| *what == "cluster") => " --all".to_owned(),
+        None => String::new(),
+    };
+    let options = options
+        .iter()
+        .map(|(what, name)| format!(" --{what} {name}"));
+    let options: String = options.collect();
+    let kind = command_of(order.kind);
+    format!("io-autotune {kind}{options}{whose} --end --why \"...\"")
 }
 
 /// The order in words; a pin with its values.

@@ -97,7 +97,7 @@ fn section(Shown { detail, runs }: &Shown, screen: &Screen) -> String {
         ));
     }
     html.push_str(&format!(
-        "<h3>Space, {} parametrizations</h3>\n{}",
+        "<h3>What may vary: {} sets of values</h3>\n{}",
         detail.size,
         show::space(detail).html()
     ));

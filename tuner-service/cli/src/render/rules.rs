@@ -41,16 +41,15 @@ pub(crate) fn trial(trial: &Trial, screen: &Screen) -> String {
             Column::left("History"),
         ]);
         for change in &trial.changes {
-            let rules: Vec<_> = change.rules.iter().map(String::as_str).collect();
+            let rules = match change.rules.is_empty() {
+                true => "-".to_owned(),
+                false => Vec::from_iter(change.rules.iter().map(String::as_str)).join(", "),
+            };
             table.row([
                 called(change.user.as_deref(), change.uid),
                 change.application.clone(),
                 application(&change.becomes, change.observed),
-                if rules.is_empty() {
-                    "-".to_owned()
-                } else {
-                    rules.join(", ")
-                },
+                rules,
                 change.runs.to_string(),
                 history(change),
             ]);

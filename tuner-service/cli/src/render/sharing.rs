@@ -4,6 +4,7 @@ use io_autotune_model::SharedGain;
 use io_autotune_protocol::{SharingSummary, StudySummary};
 
 use super::gain;
+use super::plain::plain;
 
 /// The gain of all users together, if that is claimed and the study's own is not.
 pub(super) fn claimed(study: &StudySummary) -> Option<&SharedGain> {
@@ -26,7 +27,7 @@ pub(super) fn lines(study: &StudySummary) -> String {
     if let Some(shared) = shared.filter(|_| sharing.together) {
         text.push_str(&format!(
             "together     {}\n",
-            gain::sentence(&shared.gain, &study.objective)
+            plain(&gain::sentence(&shared.gain, &study.objective))
         ));
     }
     text

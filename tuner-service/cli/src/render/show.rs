@@ -1,12 +1,14 @@
 //! A study in the terminal: its space, its convergence, what it has tested.
 
+use std::collections::HashMap;
+
 use io_autotune_protocol::{
     ImportanceSummary, RunState, RunSummary, StudyDetail, TestedSummary, shown_lines,
 };
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::status::{self, interval, mean};
-use super::{context, differing, gain, opening, phase, sharing, units, user};
+use super::{context, differing, fold, gain, opening, phase, sharing, units, user};
 use crate::screen::Screen;
 
 /// The number of lines of the plot.
@@ -18,8 +20,8 @@ const LISTED: usize = 20;
 
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
     let study = &detail.study;
-    let mut text = shown_lines(&format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}gain         {}\nchosen       {}\n{}\nspace, {} parametrizations\n",
+    let text = shown_lines(&format!(
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}{}gain         {}\nchosen       {}\nwhy          {}\n{}\nspace, {} parametrizations\n",
         study.application_called(),
         user(study),
         study.accelerator,
@@ -30,15 +32,16 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         study.progress(),
         opening(study, screen),
         status::objective_line(study),
-        study
-            .assessment
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), gain::of),
+        study.next.as_ref().map_or_else(String::new, |next| {
+            format!("next         {} [{}]\n", next.says, next.rule)
+        }),
+        gain::of_study(study),
         status::chosen(study),
+        study.why,
         sharing::lines(study),
         detail.size,
     ));
-    text.push_str(&space(detail).text(screen));
+    let mut text = fold::labelled(&text, screen) + &space(detail).text(screen);
     if let Some(plot) = plot(detail, runs, screen.width.unwrap_or(WIDTH)) {
         text.push_str(&format!("\n{plot}"));
     }
@@ -152,7 +155,7 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
         Column::right("95 % interval").spare(3),
         Column::right("Against"),
         Column::left("Is"),
-        Column::left("Change").least(12),
+        Column::left("Change").least(12).alike(),
     ]);
     for one in shown(detail, most) {
         let tone = match one.quarantined {
@@ -201,43 +204,27 @@ fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
     let spread = units::spread(&times);
     let labels = [high, low].map(|value| units::seconds(value, spread));
     let margin = labels.iter().map(String::len).max().unwrap_or(0);
-    let columns = width
-        .saturating_sub(margin + 3)
-        .clamp(10, 160)
-        .min(runs.len().max(20));
+    let room = width.saturating_sub(margin + 3).clamp(10, 160);
+    let columns = room.min(runs.len().max(20));
     let place = |index: usize| index * (columns - 1) / (runs.len() - 1).max(1);
     let line = |value: f64| {
-        let share = if high > low {
-            (high - value) / (high - low)
-        } else {
-            0.0
-        };
-        (share * (HEIGHT - 1) as f64).round() as usize
+        let share = (high - value) / (high - low).max(f64::MIN_POSITIVE);
+        ((share * (HEIGHT - 1) as f64).round() as usize).min(HEIGHT - 1)
     };
     let mut plot = vec![vec![' '; columns]; HEIGHT];
-    let mut means: std::collections::HashMap<String, (f64, f64)> = std::collections::HashMap::new();
+    let mut means: HashMap<String, (f64, f64)> = HashMap::new();
     for (index, (run, seconds)) in runs.iter().zip(&times).enumerate() {
-        let key = run
-            .parametrization
-            .as_ref()
-            .map(|one| one.key())
-            .unwrap_or_default();
-        let mean = means.entry(key).or_insert((0.0, 0.0));
+        let key = run.parametrization.as_ref().map(|one| one.key());
+        let mean = means.entry(key.unwrap_or_default()).or_default();
         *mean = (mean.0 + 1.0, mean.1 + seconds);
-        let best = means
-            .values()
-            .map(|(n, sum)| sum / n)
-            .fold(f64::INFINITY, f64::min);
-        let column = place(index);
-        let below = &mut plot[line(best).min(HEIGHT - 1)][column];
+        let means = means.values().map(|(n, sum)| sum / n);
+        let below = &mut plot[line(means.fold(f64::INFINITY, f64::min))][place(index)];
         if *below == ' ' {
             *below = '_';
         }
-        let is_default = run
-            .differs
-            .as_ref()
-            .is_some_and(|differs| differs.0.is_empty());
-        plot[line(*seconds).min(HEIGHT - 1)][column] = if is_default { '.' } else { '*' };
+        let differs = run.differs.as_ref();
+        let is_default = differs.is_some_and(|differs| differs.0.is_empty());
+        plot[line(*seconds)][place(index)] = if is_default { '.' } else { '*' };
     }
     let of = match objective.is_elapsed() {
         true => "elapsed (s)",
@@ -254,14 +241,9 @@ fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
         text.push_str(format!("{label:>margin$} |{row}").trim_end());
         text.push('\n');
     }
-    text.push_str(&format!("{:>margin$} +{}\n", "", "-".repeat(columns)));
-    let last = runs.len().to_string();
-    text.push_str(&format!(
-        "{:>margin$}  1{last:>room$}\n",
-        "",
-        room = columns - 1
-    ));
-    Some(text)
+    let (rule, last, room) = ("-".repeat(columns), runs.len(), columns - 1);
+    let below = format!("{0:>margin$} +{rule}\n{0:>margin$}  1{last:>room$}\n", "");
+    Some(text + &below)
 }
 
 #[cfg(test)]

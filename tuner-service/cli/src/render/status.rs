@@ -1,10 +1,11 @@
 //! The state of studies: a line each, or one in full.
 
+use io_autotune_model::exploring::amount;
 use io_autotune_model::{Elapsed, FindingKind, Gain, GainVerdict, Objective, Phase, Unknown};
 use io_autotune_protocol::{RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::{context, differing, gain, opening, order, phase, sharing, units, user};
+use super::{context, differing, fold, gain, opening, order, phase, plain, sharing, units, user};
 use crate::screen::Screen;
 
 /// One study in full, several as a list.
@@ -19,7 +20,7 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
                 .filter(|study| !study.warnings.is_empty())
                 .map(|study| study.study_id.to_string())
                 .collect();
-            text.push_str("\nRegret: the nodes' time that exploring has cost beyond the default's.\n`io-autotune status study:N` shows one in full.");
+            text.push_str("\n`io-autotune status study:N` shows one in full.");
             if !warned.is_empty() {
                 text.push_str(&format!(" Warnings are on {}.", warned.join(", ")));
             }
@@ -31,84 +32,52 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
 
 /// A line for each study.
 pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
-    let first = studies.first().map(|study| study.uid);
-    let of_several = studies.iter().any(|study| Some(study.uid) != first);
-    let mut columns = vec![
+    let one_accelerator = studies
+        .iter()
+        .all(|one| one.accelerator == studies[0].accelerator);
+    let accelerator = Column::left("Accelerator").least(6);
+    let mut list = Columns::new(vec![
         Column::right("Study"),
+        Column::left("Cluster").least(6),
         Column::left("Application").least(8),
-        Column::left("Accelerator").least(6),
-        Column::left("Phase"),
+        Column::left("User").least(6),
+        match one_accelerator {
+            true => accelerator.spare(1),
+            false => accelerator,
+        },
+        Column::left("Stage").least(9),
         Column::left("Gain").least(9),
         Column::left("Next").least(8),
-        Column::right("Regret"),
-    ];
-    if of_several {
-        columns.insert(2, Column::left("User").least(6));
-    }
-    let on_several = studies.iter().any(|study| study.cluster.is_some());
-    if on_several {
-        columns.insert(1, Column::left("Cluster").least(6));
-    }
-    let mut list = Columns::new(columns);
+        Column::right("Cost of exploring").spare(2),
+    ]);
     for study in studies {
-        let mut row = vec![
+        list.row([
             Cell::new(study.study_id.to_string()),
+            Cell::new(study.cluster.clone().unwrap_or_default()),
             Cell::new(study.application_called()),
+            Cell::new(user(study)),
             Cell::new(study.accelerator.clone()),
             phase_cell(study),
             gain_cell(study),
             Cell::new(next_in_short(study)),
-            Cell::new(
-                study
-                    .regret
-                    .map_or_else(|| "-".to_owned(), |regret| spent(&regret)),
-            ),
-        ];
-        if of_several {
-            row.insert(2, Cell::new(user(study)));
-        }
-        if on_several {
-            let cluster = study.cluster.clone().unwrap_or_default();
-            row.insert(1, Cell::new(cluster));
-        }
-        list.row(row);
+            Cell::new(spent(study.regret.as_ref())),
+        ]);
+    }
+    if studies.iter().all(|study| study.uid == studies[0].uid) {
+        list.leave_out(3);
+    }
+    if studies.iter().all(|study| study.cluster.is_none()) {
+        list.leave_out(1);
     }
     list
 }
 
 /// All fields of studies, for `--csv`.
 pub(crate) fn table(studies: &[StudySummary]) -> Columns {
-    const NAMES: [&str; 28] = [
-        "Study",
-        "Application",
-        "User",
-        "UID",
-        "Accelerator",
-        "Context",
-        "Epoch",
-        "Phase",
-        "Ordered",
-        "Explored",
-        "Budget",
-        "Counted",
-        "NotCounted",
-        "InFlight",
-        "DefaultRuns",
-        "DefaultMean",
-        "TunedRuns",
-        "TunedMean",
-        "Gain",
-        "GainLow",
-        "GainHigh",
-        "Verdict",
-        "RegretRuns",
-        "RegretNodeSeconds",
-        "Chosen",
-        "Account",
-        "Objective",
-        "Cluster",
-    ];
-    let mut list = Columns::new(NAMES.map(Column::left).to_vec());
+    const NAMES: &str = "Study Application User UID Accelerator Context Epoch Phase Ordered Explored Budget Counted \
+         NotCounted InFlight DefaultRuns DefaultMean TunedRuns TunedMean Gain GainLow GainHigh Verdict RegretRuns \
+         RegretNodeSeconds Chosen Account Objective Cluster";
+    let mut list = Columns::new(NAMES.split(' ').map(Column::left).collect());
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     for study in studies {
         let default = study.control.or(study.default);
@@ -161,11 +130,11 @@ fn phase_cell(study: &StudySummary) -> Cell {
         (None, Phase::Design | Phase::Search) => {
             format!(
                 "{} {}/{budget}",
-                study.phase,
+                plain::phase(study.phase),
                 explored.min(u64::from(budget))
             )
         }
-        (None, other) => other.to_string(),
+        (None, other) => plain::phase(other).to_owned(),
     };
     let tone = match study.ordered {
         Some(_) => Tone::Notable,
@@ -174,13 +143,20 @@ fn phase_cell(study: &StudySummary) -> Cell {
     Cell::toned(text, tone)
 }
 
+/// The gain of a study, as the list of studies has it; none without a figure.
+pub(crate) fn gain_in_short(study: &StudySummary) -> Option<String> {
+    known_gain(study).map(Cell::into_text)
+}
+
 fn gain_cell(study: &StudySummary) -> Cell {
+    known_gain(study).unwrap_or_else(|| Cell::new("-"))
+}
+
+fn known_gain(study: &StudySummary) -> Option<Cell> {
     if let Some(shared) = sharing::claimed(study) {
         return claim(&shared.gain, &format!(", shared{}", of_objective(study)));
     }
-    let Some(gain) = study.assessment.as_ref().map(|known| &known.gain) else {
-        return Cell::new("-");
-    };
+    let gain = &study.assessment.as_ref()?.gain;
     claim(gain, &of_objective(study))
 }
 
@@ -192,44 +168,43 @@ fn of_objective(study: &StudySummary) -> String {
     }
 }
 
-/// The cell of a gain; `whose` is appended to the claim.
-fn claim(gain: &Gain, whose: &str) -> Cell {
-    let interval = gain
-        .low
-        .zip(gain.high)
-        .map_or_else(String::new, |(low, high)| {
-            format!(" ({} .. {})", units::percent(low), units::percent(high))
-        });
-    match (gain.share, gain.verdict) {
-        (None, _) => Cell::new("-"),
-        (Some(share), GainVerdict::Faster) => {
-            let text = format!("{} %{interval}{whose}", units::percent(share));
-            Cell::toned(text, Tone::Good)
+/// The cell of a gain, none without a figure; `whose` is appended to the claim.
+fn claim(gain: &Gain, whose: &str) -> Option<Cell> {
+    let interval = gain.low.zip(gain.high).map(|(low, high)| {
+        let [low, high] = [low, high].map(units::percent);
+        format!(" ({low} .. {high})")
+    });
+    let interval = interval.unwrap_or_default();
+    let share = gain.share?;
+    Some(match gain.verdict {
+        verdict @ (GainVerdict::Faster | GainVerdict::Slower) => {
+            let is_good = verdict == GainVerdict::Faster;
+            let tone = if is_good { Tone::Good } else { Tone::Bad };
+            Cell::toned(
+                format!("{} %{interval}{whose}", units::percent(share)),
+                tone,
+            )
         }
-        (Some(share), GainVerdict::Slower) => {
-            let text = format!("{} %{interval}{whose}", units::percent(share));
-            Cell::toned(text, Tone::Bad)
-        }
-        (Some(_), GainVerdict::NoEffect) => Cell::new("none"),
-        (Some(share), _) => Cell::new(format!("~{} %{interval}", units::percent(share))),
-    }
+        GainVerdict::NoEffect => Cell::new("none"),
+        _ => Cell::new(format!("~{} %{interval}", units::percent(share))),
+    })
 }
 
 /// The next run in a few words.
 fn next_in_short(study: &StudySummary) -> String {
     let order = study.decided_by.as_ref().and_then(|order| order.order_id);
     match (&study.next, &study.ordered) {
-        (Some(next), None) => next.short.clone(),
-        (_, Some(ordered)) => match order {
-            Some(number) => format!("{ordered}: order {number}"),
-            None => ordered.clone(),
-        },
+        (Some(next), None) => plain::plain(&next.short),
+        (_, Some(ordered)) => {
+            let order = order.map(|number| format!(": order {number}"));
+            format!("{ordered}{}", order.unwrap_or_default())
+        }
         (None, None) => "-".to_owned(),
     }
 }
 
 /// The text about the next run: its parametrization, the rule behind it, and until when that holds.
-fn next(study: &StudySummary, screen: &Screen) -> String {
+pub(super) fn next(study: &StudySummary, screen: &Screen) -> String {
     let Some(next) = &study.next else {
         return "not known: the service is of an earlier version".to_owned();
     };
@@ -245,7 +220,7 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         (false, true) => "; what other studies show may change that",
         (false, false) => "",
     };
-    format!("{}{in_time}{unless} [{}]", next.says, next.rule)
+    plain::plain(&format!("{}{in_time}{unless}", next.says))
 }
 
 fn has_nothing_to_win(study: &StudySummary) -> bool {
@@ -253,11 +228,9 @@ fn has_nothing_to_win(study: &StudySummary) -> bool {
     findings.any(|finding| finding.kind == FindingKind::NothingToWin)
 }
 
-fn spent(regret: &RegretSummary) -> String {
-    match regret.node_seconds {
-        Some(seconds) => units::short_node_time(seconds),
-        None => "-".to_owned(),
-    }
+fn spent(regret: Option<&RegretSummary>) -> String {
+    let seconds = regret.and_then(|regret| regret.node_seconds);
+    seconds.map_or_else(|| "-".to_owned(), units::short_node_time)
 }
 
 /// The line with a study's objective, if it is not elapsed.
@@ -271,7 +244,7 @@ pub(crate) fn objective_line(study: &StudySummary) -> String {
 /// One study in full.
 pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let text = format!(
-        "application  {} (user {}{})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
+        "application  {} (user {}{})\naccelerator  {}\nstudy        {}, {}\n{}{}stage        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
         study.application_called(),
         user(study),
         match &study.account {
@@ -279,9 +252,8 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             None => String::new(),
         },
         study.accelerator,
-        context(study),
         study.study_id,
-        study.epoch,
+        context(study),
         opening(study, screen),
         objective_line(study),
         phase(study),
@@ -294,13 +266,9 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let rows = comparison(study);
     let list = (!rows.is_empty()).then(|| rows.text(screen));
     let mut rest = format!(
-        "gain         {}\nchosen       {}\nwhy          {}\n",
-        study.assessment.as_ref().map_or_else(
-            || "not said: the service is older than this command".to_owned(),
-            gain::of
-        ),
+        "gain         {}\nchosen       {}\n",
+        gain::of_study(study),
         chosen(study),
-        study.why
     );
     if let Some(regret) = &study.regret {
         let time = regret.node_seconds.map(units::node_time);
@@ -314,26 +282,47 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             false => format!("; by what is known now {expected}"),
         };
         rest.push_str(&format!(
-            "regret       exploring has cost about {most} runs of the default{time}{now}; {:.1} allowed by now\n",
+            "cost         exploring has cost about {most} runs of the default{time}{now}; {:.1} allowed by now\n",
             regret.budget
         ));
     }
+    rest.push_str(&budgets(study));
     rest.push_str(&sharing::lines(study));
     if let Some(decided) = &study.decided_by {
         rest.push_str(&order::decided_by(decided, screen));
     }
     for one in &study.quarantined {
         rest.push_str(&format!(
-            "quarantined  {}: {}\n",
+            "not again    {}: {}\n",
             differing(&one.differs),
             one.why
         ));
     }
     for warning in &study.warnings {
-        rest.push_str(&format!("warning      {warning}\n"));
+        rest.push_str(&format!("warning      {}\n", plain::plain(warning)));
     }
     let list = list.map_or_else(String::new, |list| format!("{list}\n"));
-    format!("{}{list}{}", shown_lines(&text), shown_lines(&rest))
+    let [text, rest] = [text, rest].map(|lines| fold::labelled(&shown_lines(&lines), screen));
+    format!("{text}{list}{rest}")
+}
+
+/// The lines with the budgets for exploring that a study's runs are charged to.
+fn budgets(study: &StudySummary) -> String {
+    let lines = study.budgets.iter().map(|one| {
+        let name = one.name.as_ref().map(|name| format!(" {name}"));
+        let whose = format!("{}{}", one.of, name.unwrap_or_default());
+        let budget = amount(one.node_hours);
+        let spent = match one.spent {
+            Some(spent) => format!("{} of {budget} node-hours are spent today", amount(spent)),
+            None => format!("{budget} node-hours a day"),
+        };
+        let room = match one.has_room {
+            true => "",
+            false => "; no room for a run that explores",
+        };
+        format!("budget       exploring, {whose}: {spent}{room}\n")
+    });
+    lines.collect()
 }
 
 /// The choice of a study, in full.
@@ -369,9 +358,9 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
         row(
             "default",
             &study.control,
-            "control runs, interleaved since the choice",
+            "for comparison, since the choice",
         );
-        row("tuned", &study.tuned, "runs made after the choice");
+        row("tuned", &study.tuned, "since the choice");
     } else {
         row("default", &study.default, "all runs of the default so far");
     }
@@ -396,26 +385,20 @@ pub(crate) fn mean(elapsed: &Elapsed) -> String {
 }
 
 pub(crate) fn interval(elapsed: &Elapsed) -> String {
-    elapsed.interval.map_or_else(
-        || "-".to_owned(),
-        |(low, high)| {
-            let half = half(elapsed);
-            format!(
-                "{} .. {}",
-                units::seconds(low, half),
-                units::seconds(high, half)
-            )
-        },
-    )
+    let Some((low, high)) = elapsed.interval else {
+        return "-".to_owned();
+    };
+    let [low, high] = [low, high].map(|end| units::seconds(end, half(elapsed)));
+    format!("{low} .. {high}")
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn settled(change: serde_json::Value) -> StudySummary {
+    pub(crate) fn settled(change: serde_json::Value) -> StudySummary {
         let mut study = json!({
             "study_id": 7, "application": "ocean", "uid": 1000, "user": "io-alice",
             "accelerator": "romio", "context": {}, "epoch": 1,
@@ -431,8 +414,28 @@ mod tests {
     }
 
     #[test]
+    fn budgets_for_exploring_are_told_as_far_as_the_reader_may_know() {
+        let text = study(
+            &settled(json!({ "budgets": [
+                { "of": "user", "node_hours": 20.0, "spent": 3.25, "has_room": true },
+                { "of": "account", "name": "physics", "node_hours": 50.0, "spent": null, "has_room": false },
+            ] })),
+            &Screen::plain(),
+        );
+        super::super::plain::tests::assert_plain(&text);
+        for line in [
+            "budget       exploring, user: 3.25 of 20 node-hours are spent today\n",
+            "budget       exploring, account physics: 50 node-hours a day; no room for a run that explores\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!study(&settled(json!({})), &Screen::plain()).contains("budget"));
+    }
+
+    #[test]
     fn all_runs_of_the_default_are_shown_until_there_are_tuned_ones_to_compare_with() {
         let text = study(&settled(json!({})), &Screen::plain());
+        super::super::plain::tests::assert_plain(&text);
         assert!(text.contains("default     5"), "{text}");
         assert!(text.contains("all runs of the default so far"), "{text}");
         let tuned = settled(json!({ "tuned": { "n": 3, "mean": 8.0, "interval": [7.0, 9.0] } }));
@@ -449,13 +452,14 @@ mod tests {
         });
         let paused = settled(json!({ "phase": "search", "next": next }));
         let text = study(&paused, &Screen::plain());
-        let said = "next         the best known values; it explores again after about 9 more runs [regret_budget]\n";
+        let said =
+            "next         the best known values; it explores again after about 9 more runs\n";
         assert!(text.contains(said), "{text}");
         let mut beside = paused.clone();
         let next = beside.next.as_mut().unwrap();
         next.unless.push(Unknown::InFlight);
         let text = study(&beside, &Screen::plain());
-        let said = "more runs; how the runs in flight end may change that [regret_budget]\n";
+        let said = "more runs; how the runs in flight end may change that\n";
         assert!(text.contains(said), "{text}");
         let list = columns(&[paused]).parsable();
         assert!(list.contains("|explores after 9 runs|"), "{list}");
@@ -481,9 +485,9 @@ mod tests {
             }
         }));
         let text = study(&held, &Screen::plain());
-        assert!(text.contains("phase        settled, off: "), "{text}");
+        assert!(text.contains("stage        chosen, off: "), "{text}");
         assert!(
-            text.contains("because tuning is turned off by order 12 [off]\n"),
+            text.contains("because tuning is turned off by order 12\n"),
             "{text}"
         );
         assert!(

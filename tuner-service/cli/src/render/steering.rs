@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::order::{named, ordered, scope, undoing};
-use super::{differing, gain, status};
+use super::{differing, fold, gain, status};
 use crate::format::{LINE_FIELDS, Wanted};
 use crate::people::called;
 use crate::screen::Screen;
@@ -43,14 +43,14 @@ pub(crate) fn warm_start(answer: &WarmStartAnswer, has_reason: bool, screen: &Sc
 }
 
 /// A text on the effect of undoing a reset.
-pub(crate) const UNDO_OF_RESET: &str = "That opens a further epoch, with the pin and what the parametrizations took. The gain is proved anew.\n";
+pub(crate) const UNDO_OF_RESET: &str =
+    "The pin and what the values took are back then; the gain is proved anew.\n";
 
 /// A text on what a reset would open, and drop.
-pub(crate) fn would_reset(study: &StudySummary) -> String {
+pub(crate) fn would_reset(study: &StudySummary, screen: &Screen) -> String {
     let mut text = format!(
-        "dry run: {} would be reset: epoch {} would open.\n",
+        "dry run: {} would be reset: its search would begin anew.\n",
         named(study.study_id, &study.application),
-        study.epoch + 1
     );
     let mut drop = |what: &str| text.push_str(&format!("would be dropped: {what}\n"));
     if let Some(known) = &study.assessment {
@@ -62,41 +62,36 @@ pub(crate) fn would_reset(study: &StudySummary) -> String {
     if let Some(pin) = &study.pin {
         drop(&format!("the pin: {}", pin.why));
     }
-    shown_lines(&text)
+    fold::labelled(&shown_lines(&text), screen)
 }
 
 pub(crate) fn changes(studies: &[Affected]) -> Columns {
-    let on_several = studies.iter().any(|study| study.cluster.is_some());
-    let mut columns = vec![
+    let mut list = Columns::new(vec![
         Column::right("Study"),
+        Column::left("Cluster").least(6),
         Column::left("Application").least(8),
         Column::left("User").least(6),
         Column::left("Accelerator").least(6),
         Column::left("Now").least(8),
         Column::left("Then").least(8),
-    ];
-    if on_several {
-        columns.insert(1, Column::left("Cluster").least(6));
-    }
-    let mut list = Columns::new(columns);
+    ]);
     for study in studies {
         let tone = match study.now == study.then {
             true => Tone::Plain,
             false => Tone::Notable,
         };
-        let mut row = vec![
+        list.row([
             Cell::new(study.study_id.to_string()),
+            Cell::new(study.cluster.clone().unwrap_or_default()),
             Cell::new(study.application.clone()),
             Cell::new(called(study.user.as_deref(), study.uid)),
             Cell::new(study.accelerator.clone()),
             Cell::new(study.now.clone()),
             Cell::toned(study.then.clone(), tone),
-        ];
-        if on_several {
-            let cluster = study.cluster.clone().unwrap_or_default();
-            row.insert(1, Cell::new(cluster));
-        }
-        list.row(row);
+        ]);
+    }
+    if studies.iter().all(|study| study.cluster.is_none()) {
+        list.leave_out(1);
     }
     list
 }
@@ -131,9 +126,8 @@ pub(crate) fn orders(orders: &[OrderSummary], screen: &Screen) -> Columns {
 
 /// The change that was taken back, and the line that did it.
 pub(crate) fn undone(line: &AuditLine) -> String {
-    let by = line
-        .undone_by
-        .map_or_else(String::new, |by| format!(" by line {by}"));
+    let by = line.undone_by.map(|by| format!(" by line {by}"));
+    let by = by.unwrap_or_default();
     let text = format!(
         "line {}, {}, is undone{by}: {}.\nThere is no undo of an undo. Give the command again if you want it again.\n",
         line.audit_id,
@@ -156,7 +150,12 @@ pub(crate) fn audit(
     usual.retain(|wanted| exact || wanted.field.name != "Until");
     let wanted = wanted.unwrap_or(&usual);
     let has_until = wanted.iter().any(|wanted| wanted.field.name == "Until");
-    let mut list = Columns::new(wanted.iter().map(Column::of).collect());
+    let column = |one: &Wanted| match one.field.name {
+        "By" if lines.iter().all(|line| line.uid == lines[0].uid) => Column::of(one).spare(2),
+        "Undone" if lines.iter().all(|line| line.undone_by.is_none()) => Column::of(one).spare(1),
+        _ => Column::of(one),
+    };
+    let mut list = Columns::new(wanted.iter().map(column).collect());
     let time = |at| match exact {
         true => screen.exact(at),
         false => screen.short(at),
@@ -194,10 +193,10 @@ fn of(line: &AuditLine) -> String {
             Some(cluster) => format!("study {study} ({application} on {cluster})"),
             None => format!("study {study} ({application})"),
         },
-        _ => line
-            .detail
-            .get("scope")
-            .map_or_else(|| "-".to_owned(), |stored| scope(&stored_scope(stored))),
+        _ => {
+            let stored = line.detail.get("scope");
+            stored.map_or_else(|| "-".to_owned(), |stored| scope(&stored_scope(stored)))
+        }
     }
 }
 
@@ -220,25 +219,20 @@ fn stored_scope(stored: &serde_json::Value) -> OrderScope {
 fn what(line: &AuditLine) -> Option<String> {
     let values = |name: &str| {
         let values = line.detail.get(name)?.as_object()?;
-        let values: Vec<_> = values
-            .iter()
-            .map(|(name, value)| match value.as_str() {
-                Some(text) => format!("{name}={text}"),
-                None => format!("{name}={value}"),
-            })
-            .collect();
-        Some(match values.is_empty() {
-            true => "default".to_owned(),
-            false => values.join(" "),
+        let values = values.iter().map(|(name, value)| match value.as_str() {
+            Some(text) => format!("{name}={text}"),
+            None => format!("{name}={value}"),
+        });
+        Some(match values.collect::<Vec<_>>().join(" ") {
+            none if none.is_empty() => "default".to_owned(),
+            values => values,
         })
     };
     if let Some(undoes) = line.undoes {
         return Some(format!("line {undoes}"));
     }
-    let epoch = line
-        .detail
-        .get("opened_epoch")
-        .and_then(|epoch| epoch.as_i64());
+    let epoch = line.detail.get("opened_epoch");
+    let epoch = epoch.and_then(|epoch| epoch.as_i64());
     if line.action == "retention" {
         let count = |name: &str| line.detail.get(name).and_then(serde_json::Value::as_u64);
         return Some(match (count("runs"), count("epoch")) {
@@ -250,6 +244,13 @@ fn what(line: &AuditLine) -> Option<String> {
         let name = |name: &str| line.detail.get(name).and_then(serde_json::Value::as_str);
         let from = name("from").unwrap_or("no cluster");
         return Some(format!("{from} to {}", name("to").unwrap_or_default()));
+    }
+    if line.detail.get("forgotten").is_some() {
+        return Some("of a user who was forgotten".to_owned());
+    }
+    if line.action == "forget" {
+        let name = line.detail.get("as").and_then(serde_json::Value::as_str);
+        return Some(format!("a user, who is {} now", name.unwrap_or("nobody")));
     }
     values("pinned")
         .or_else(|| values("parametrization"))
@@ -275,8 +276,8 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(
-            would_reset(&study),
-            "dry run: study 7 (application ocean) would be reset: epoch 2 would open.\nwould be dropped: the choice: cb_nodes=2\n"
+            would_reset(&study, &Screen::plain()),
+            "dry run: study 7 (application ocean) would be reset: its search would begin anew.\nwould be dropped: the choice: cb_nodes=2\n"
         );
     }
 

@@ -24,8 +24,8 @@
 use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::guards::beside;
 use crate::guards::lost_default::given_up;
+use crate::guards::veto;
 use crate::study::settings::Settings;
 use io_autotune_model::reason::NoHeadroom;
 use io_autotune_search::history::by_point::{Known, View};
@@ -85,7 +85,7 @@ fn at_most(known: &Known) -> Option<f64> {
     let mut scatter = Scatter::default();
     let mut mean = scatter.add(known.logs()) + known.raised();
     let mut runs = known.logs().len() as f64;
-    if let Some(elapsed) = beside::elapsed(known) {
+    if let Some(elapsed) = veto::elapsed(known) {
         (mean, runs) = (elapsed.mean, elapsed.count as f64);
         (scatter.degrees, scatter.squares) = (runs - 1.0, elapsed.m2.max(0.0));
     }

@@ -17,6 +17,8 @@ pub struct Decided {
     pub rule: Rule,
     /// The suggestion for the run.
     pub suggestion: Suggestion,
+    /// Seconds within which the run is expected to end if it explores; none if that is not known.
+    pub expected_within: Option<f64>,
 }
 
 impl Epoch<'_> {
@@ -125,17 +127,21 @@ impl Situation<'_> {
     }
 
     fn first_of<'b>(&self, mut rows: impl Iterator<Item = &'b Row>) -> Decided {
+        let limit = self.facts.steering.limit_seconds();
+        let expected_within = self.facts.progress.headroom.expected_within(limit);
         let found = rows.find_map(|row| {
             let phase = self.held_for(row)?;
             let suggestion = (row.gives)(self, phase)?;
             Some(Decided {
                 rule: row.rule,
                 suggestion: self.beside_a_lost_default(row.rule, suggestion),
+                expected_within,
             })
         });
         found.unwrap_or_else(|| Decided {
             rule: Rule::Concluded,
             suggestion: self.settled(),
+            expected_within,
         })
     }
 
@@ -149,7 +155,10 @@ impl Situation<'_> {
             Kind::Instead => Some(self.phase()),
             Kind::InsteadOfSearching => Some(self.phase()).filter(|phase| *phase != Phase::Settled),
             Kind::InsteadOfExploring => {
-                let below = RULES.iter().filter(|below| below.rule > row.rule);
+                // The search would explore, whichever of these rules forbids it.
+                let below = RULES.iter().filter(|below| {
+                    below.rule > row.rule && below.kind != Kind::InsteadOfExploring
+                });
                 let Suggestion { phase, role, .. } = self.first_of(below).suggestion;
                 role.explores().then_some(phase)
             }

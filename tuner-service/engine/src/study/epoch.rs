@@ -13,11 +13,11 @@ use io_autotune_model::{CleanedEstimates, Drift, ElapsedBeside, Outlook};
 use crate::guards::lost_default;
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
-use crate::study::cleaned::Cleaned;
 use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::{PriorFrom, Settings};
 use crate::study::stopping;
 use crate::study::warm_start;
+use crate::study::without_noise::Cleaned;
 use io_autotune_model::reason::{
     BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
 };
@@ -274,7 +274,13 @@ impl<'a> Epoch<'a> {
     /// The view of a history and of runs in flight, with its surrogate and the prior.
     pub(crate) fn modelled(&self, history: &History, pending: &[Pending]) -> Modelled<'_> {
         let view = View::new(self.space, history, pending);
-        Modelled::new(view, self.surrogates).on(self.prior)
+        let modelled = Modelled::new(view, self.surrogates);
+        modelled.capped(self.is_careful()).on(self.prior)
+    }
+
+    /// Returns true if the study's runs are users' jobs, whose regret is bounded.
+    pub(crate) fn is_careful(&self) -> bool {
+        !self.settings.regret.drops_nothing()
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -302,7 +308,8 @@ impl<'a> Epoch<'a> {
     }
 
     fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
-        Modelled::new(View::new(self.space, history, &[]), self.surrogates)
+        let view = View::new(self.space, history, &[]);
+        Modelled::new(view, self.surrogates).capped(self.is_careful())
     }
 
     pub(crate) fn design(&self) -> &[Point] {

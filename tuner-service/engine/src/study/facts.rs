@@ -7,6 +7,14 @@ use io_autotune_model::space::Space;
 
 use crate::study::steering::Steering;
 
+/// The number of runs of an epoch after which most runs get what is known to be faster. If it were
+/// smaller, a study would exploit one lucky run; if it were larger, users would wait for the profit
+/// of what is already known. Like [`TRIAL_EVERY`], it was chosen on the development tables
+/// (docs/derivation/search.md).
+const BETWEEN_FROM: u64 = 10;
+/// One run in this many is a trial then.
+pub(crate) const TRIAL_EVERY: u64 = 3;
+
 /// The runs of a study so far, its runs in flight, and the steering of the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
@@ -81,11 +89,21 @@ impl Facts<'_> {
             && !self.progress.baseline_given_up
     }
 
-    /// Returns true if a control run is due: at least floor(sqrt(n)) of the first n runs have the
-    /// default.
-    pub(crate) fn control_is_due(&self) -> bool {
-        let of_default = self.progress.default_runs + self.in_flight.default;
-        self.progress.controls && of_default < self.runs().isqrt()
+    /// Returns true if the next run stands between two trials: from run [`BETWEEN_FROM`] on, one run
+    /// in [`TRIAL_EVERY`] is a trial, as long as something is known to be faster than the default.
+    pub(crate) fn is_between(&self) -> bool {
+        let runs = self.runs();
+        self.progress.between && runs >= BETWEEN_FROM && !runs.is_multiple_of(TRIAL_EVERY)
+    }
+
+    /// The number of further runs, after those that ended, until so many have explored: runs between
+    /// trials do not.
+    pub(crate) fn runs_with(&self, trials: u64) -> u64 {
+        let in_a_row = match self.progress.between {
+            true => BETWEEN_FROM.saturating_sub(self.progress.total).min(trials),
+            false => trials,
+        };
+        in_a_row + TRIAL_EVERY * (trials - in_a_row)
     }
 
     pub(crate) fn exploring_is_full(&self) -> bool {
@@ -95,6 +113,10 @@ impl Facts<'_> {
     pub(crate) fn lacks_headroom(&self) -> bool {
         let limit = self.steering.limit_seconds();
         limit.is_some_and(|limit| self.progress.headroom.lacks(limit))
+    }
+
+    pub(crate) fn is_over_budget(&self) -> bool {
+        self.steering.over_budget.is_some()
     }
 
     pub(crate) fn may_complete_the_default(&self) -> bool {

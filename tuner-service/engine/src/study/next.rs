@@ -7,7 +7,7 @@ use io_autotune_model::space::Space;
 use io_autotune_model::text::seconds;
 use io_autotune_model::{Gain, GainVerdict, Headroom, Next, Others, Rule, Standing, Unknown};
 
-use crate::study::facts::{Facts, InFlight};
+use crate::study::facts::{Facts, InFlight, TRIAL_EVERY};
 use crate::study::rules::{Condition, Kind, RULES, Row};
 use crate::study::steering::Steering;
 
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
     /// and cost regret. Only a verdict computes what the search makes of them.
     fn depends_on_runs_in_flight(&self, rule: Rule) -> bool {
         let (step, _) = self.step();
-        if rule != step && rule != Rule::NoHeadroom {
+        if rule != step && !matches!(rule, Rule::NoHeadroom | Rule::ExploringBudget) {
             return false;
         }
         let in_flight = self.facts.in_flight;
@@ -162,7 +162,8 @@ impl<'a> Reader<'a> {
     fn told(&self, rule: Rule, gain: Option<&Gain>) -> Told {
         let progress = &self.facts.progress;
         // Counts runs that ended. That a run in flight is a control run must not be shown.
-        let left = u64::from(progress.budget).saturating_sub(progress.explored);
+        let trials = u64::from(progress.budget).saturating_sub(progress.explored);
+        let left = self.facts.runs_with(trials);
         let to_a_choice = format!("{} to a choice", runs(left));
         let explores = |what: &str| Told {
             says: format!(
@@ -230,13 +231,19 @@ impl<'a> Reader<'a> {
                     runs: Some(most),
                 }
             }
-            Rule::Control => Told {
-                runs: Some(1),
-                ..told(
-                    "the default, because too few of the runs so far were of it; then the search goes on",
-                    "a control run",
-                )
-            },
+            Rule::BestBetween => {
+                let trial = TRIAL_EVERY - self.facts.runs() % TRIAL_EVERY;
+                Told {
+                    says: format!(
+                        "the best known values, as most runs between two trials: the next trial after {}, \
+                         and about {} are left to a choice",
+                        runs(trial),
+                        runs(left)
+                    ),
+                    short: to_a_choice,
+                    runs: Some(trial),
+                }
+            }
             Rule::ExploringFull => {
                 let exploring = runs(self.facts.in_flight.exploring);
                 told(
@@ -248,6 +255,7 @@ impl<'a> Reader<'a> {
                 )
             }
             Rule::NoHeadroom => told(&self.no_headroom(), "best known: short time limit"),
+            Rule::ExploringBudget => self.over_budget(),
             Rule::DesignWithoutDefault | Rule::SearchWithoutDefault => {
                 let told = explores("something new, because the default does not complete");
                 Told {
@@ -271,11 +279,12 @@ impl<'a> Reader<'a> {
             Rule::Search => explores("what the search proposes"),
             Rule::RegretBudget => self.pause(left),
             Rule::AwaitingResults => {
-                let exploring = runs(self.facts.in_flight.exploring);
+                let last = match self.facts.in_flight.exploring {
+                    1 => "the last run that explores has ended".to_owned(),
+                    several => format!("the last {several} runs that explore have ended"),
+                };
                 told(
-                    &format!(
-                        "the best known values, until the last {exploring} that explore have ended"
-                    ),
+                    &format!("the best known values, until {last}"),
                     "awaits the last results",
                 )
             }
@@ -356,6 +365,27 @@ impl<'a> Reader<'a> {
     fn runs_to_go(&self) -> Option<u64> {
         let runs = self.standing.pause?.runs;
         (runs < u64::MAX).then(|| runs.saturating_sub(self.facts.in_flight.all))
+    }
+
+    fn over_budget(&self) -> Told {
+        let Some(over) = self.facts.steering.over_budget else {
+            return told(
+                "the best known values, because exploring has its budget",
+                "best known",
+            );
+        };
+        match over.is_too_large() {
+            true => told(
+                &format!("the best known values, because {over}"),
+                "best known: over budget",
+            ),
+            false => told(
+                &format!(
+                    "the best known values, because {over}: it explores again tomorrow, or earlier if runs in flight take less than expected"
+                ),
+                "explores tomorrow: budget",
+            ),
+        }
     }
 
     fn no_headroom(&self) -> String {

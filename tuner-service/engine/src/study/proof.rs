@@ -12,7 +12,7 @@ use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::surrogate::posterior::Modelled;
 
 use self::settings::ProofSettings;
-use crate::guards::beside;
+use crate::guards::veto;
 use crate::study::recommend::first_of;
 
 /// The runs of a whole proof, one in two of the default, times the squared effect in standard
@@ -72,7 +72,7 @@ pub(crate) fn begins(
     let ranking = method.ranking(own);
     [MIN_RUNS, 1].into_iter().find_map(|runs| {
         first_of(own, &ranking, runs).filter(|(best, _)| {
-            is_short(best) && *best != own.default && !beside::is_vetoed(own, best)
+            is_short(best) && *best != own.default && !veto::is_vetoed(own, best)
         })
     })
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::guards::beside;
+use crate::guards::veto;
 use crate::settled::incumbent;
 use crate::study::settings::Settings;
 use crate::study::{stopping, warm_start};
@@ -42,11 +42,11 @@ pub(crate) fn recommend(view: &Modelled<'_>, settings: &Settings) -> Option<Reco
     }
     let ranking = settings.method().ranking(view);
     let (best, known) = best(view, settings, &ranking)?;
-    let (point, known) = match beside::is_vetoed(view, &best) {
+    let (point, known) = match veto::is_vetoed(view, &best) {
         true => {
             let ranking: Vec<Point> = ranking
                 .into_iter()
-                .filter(|point| !beside::is_vetoed(view, point))
+                .filter(|point| !veto::is_vetoed(view, point))
                 .collect();
             first_of(view, &ranking, MIN_RUNS)?
         }
@@ -78,11 +78,11 @@ fn best(view: &Modelled<'_>, settings: &Settings, ranking: &[Point]) -> Option<(
 /// How elapsed of the best by the objective compares with the default's, if the objective is
 /// another than elapsed.
 pub(crate) fn elapsed_beside(view: &Modelled<'_>, settings: &Settings) -> Option<ElapsedBeside> {
-    if !beside::is_beside(view) || stopping::nothing_to_win(view, &settings.stop).is_some() {
+    if !veto::is_beside(view) || stopping::nothing_to_win(view, &settings.stop).is_some() {
         return None;
     }
     let (best, _) = best(view, settings, &settings.method().ranking(view))?;
-    beside::of(view, &best)
+    veto::of(view, &best)
 }
 
 pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<(Point, Known)> {

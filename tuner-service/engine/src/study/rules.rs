@@ -160,14 +160,14 @@ pub(crate) const RULES: &[Row] = &[
         gives: |one, phase| Some(one.drawn(phase)),
     },
     Row {
-        rule: Rule::Control,
+        rule: Rule::BestBetween,
         kind: InsteadOfSearching,
-        when: "of the epoch's n runs, those in flight included, fewer than `floor(sqrt(n))` are of the \
-               default",
-        gets: "the default",
+        when: "the method is `surrogate-genetic`, a job of Slurm is next, the epoch has had ten runs or \
+               more, their number is no multiple of three, something was faster than the default",
+        gets: "the best known; what has run only once runs a second time",
         keys: "",
-        applies: OnFacts(|facts| facts.control_is_due()),
-        gives: |one, phase| Some(one.control(phase)),
+        applies: OnFacts(|facts| facts.is_between()),
+        gives: |one, phase| Some(one.best_between(phase)),
     },
     Row {
         rule: Rule::ExploringFull,
@@ -186,6 +186,15 @@ pub(crate) const RULES: &[Row] = &[
         keys: "`[study.regret]`: `design_most` 2.0",
         applies: OnFacts(|facts| facts.lacks_headroom()),
         gives: |one, phase| one.instead_of_exploring(phase),
+    },
+    Row {
+        rule: Rule::ExploringBudget,
+        kind: InsteadOfExploring,
+        when: "a [budget for exploring](#budgets-for-exploring) has no room for the run today",
+        gets: "the best known",
+        keys: "`[exploring]`: `node_hours`",
+        applies: OnFacts(|facts| facts.is_over_budget()),
+        gives: |one, phase| one.spares_the_budget(phase),
     },
     Row {
         rule: Rule::DesignWithoutDefault,

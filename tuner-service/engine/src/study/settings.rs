@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use io_autotune_model::words;
+use io_autotune_model::word_enum;
 
 use io_autotune_baselines::alabed2021::Alabed2021Multitask;
 use io_autotune_baselines::cao2018::{
@@ -181,7 +181,7 @@ pub enum MethodName {
     Random,
 }
 
-words!(MethodName, "method",
+word_enum!(MethodName, "method",
     SurrogateGenetic => "surrogate-genetic" | "default",
     Robert2020 => "robert2020",
     Robert2019Surrogate => "robert2019-surrogate",
@@ -219,7 +219,7 @@ impl Settings {
         }
     }
 
-    /// What is stored with a run that these settings decided.
+    /// The settings in the form in which they are stored with a run that they decided.
     pub fn of_the_method(&self) -> SettingsOfTheMethod<'_> {
         SettingsOfTheMethod(self)
     }
@@ -299,10 +299,20 @@ const BEFORE_13: [(&str, &str, &str); 3] = [
     ("cao2018-genetic", "crossover_rate", "1.0"),
 ];
 
+/// The settings of the main method that version 14 of the engine has no longer.
+const UNTIL_13: [&str; 2] = ["new_point_every", "later_runs"];
+
 /// Reads the settings that a run stored. A run stores every setting of its method, so one that is
-/// missing is younger than the run: it means what the method did without it, and not its default.
+/// missing is younger than the run: it means what the method did without it, and not its default. One
+/// that no method has any more is left out: only a replay by an earlier engine would need it.
 pub fn stored_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
     let mut stored = serde_json::Value::deserialize(deserializer)?;
+    for name in ["surrogate-genetic", "default"] {
+        let table = stored.get_mut(name).and_then(|table| table.as_object_mut());
+        if let Some(table) = table {
+            table.retain(|setting, _| !UNTIL_13.contains(&setting.as_str()));
+        }
+    }
     for (method, setting, meant) in BEFORE_13 {
         let table = stored
             .get_mut(method)
@@ -345,6 +355,7 @@ mod tests {
         let mut expected = Settings::default();
         // A stored setting stays as it is; this default was 5 once.
         expected.robert2020.selection = Selection::Tournament { pool_size: 5 };
+        expected.regret.default_runs = 3.0;
         assert_eq!(read, expected);
         let written = serde_json::to_string_pretty(&read).unwrap();
         let renamed = stored
@@ -363,7 +374,7 @@ mod tests {
             // A new setting of a table comes after its other settings.
             .replacen(
                 "\"design_points\": 3\n  }",
-                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": true,\n    \"later_runs\": 3000\n  }",
+                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"explores_outwards\": true\n  }",
                 1,
             )
             .replacen(
@@ -447,11 +458,11 @@ mod tests {
     #[test]
     fn what_0_3_0_stored_with_a_run_is_read() {
         let stored = r#"{"method": "robert2020", "baseline_runs": 4, "budget": 40,
-            "surrogate-genetic": {"design_points": 6, "later_runs": 3000},
+            "surrogate-genetic": {"design_points": 6, "new_point_every": 0, "later_runs": 3000},
             "regret": {"default_runs": 3.0, "share": 0.1, "design_most": 2.0},
             "robert2020": {"selection": {"kind": "probabilistic"}, "mutation_rate": 0.25},
             "cao2018-dqn": {"discount": 0.5}, "prior": "off", "baseline_lost_runs": 2}"#;
-        let read: Settings = serde_json::from_str(stored).unwrap();
+        let read = stored_settings(&mut serde_json::Deserializer::from_str(stored)).unwrap();
         assert_eq!(read.method, MethodName::Robert2020);
         assert_eq!(
             (read.budget, read.prior, read.baseline_lost_runs),

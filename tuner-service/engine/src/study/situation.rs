@@ -109,11 +109,11 @@ fn progress(epoch: &Epoch<'_>, view: &View<'_>, history: &History) -> Progress {
         exploring: settings.exploring,
         controls: settings.controls,
         default_counted: default.count(),
-        default_runs: default.runs() - default.in_flight,
         baseline_runs: settings.baseline_runs,
         baseline_given_up: lost_default::given_up(&default, settings).is_some(),
         longer_limit: lost_default::longer_limit(view, settings),
         mixed: false,
+        between: epoch.is_careful() && epoch.method().alternates() && knows_better(view),
         // Only a reader needs this number: a start looks at the design itself.
         design_left: 0,
         headroom: time_limit::needed(view, settings).map_or(Headroom::Any, |needed| {
@@ -125,6 +125,17 @@ fn progress(epoch: &Epoch<'_>, view: &View<'_>, history: &History) -> Progress {
             Outlook::Promising | Outlook::Resolved => within,
         },
     }
+}
+
+/// Returns true if a parametrization was faster than the default, by their means.
+fn knows_better(view: &View<'_>) -> bool {
+    let default = view.default_known().mean();
+    let is_better = |known: &Known| {
+        let both = known.mean().zip(default);
+        known.is_eligible() && both.is_some_and(|(mean, default)| mean < default)
+    };
+    let mut others = view.iter().filter(|(point, _)| **point != view.default);
+    others.any(|(_, known)| is_better(known))
 }
 
 /// The suggestions of the rules above the study's steps.
@@ -248,10 +259,26 @@ impl Situation<'_> {
         self.best_known(phase, because)
     }
 
+    /// The best known parametrization. In the search, what the method ranks first runs a second time
+    /// if it has run only once and this run may explore: it is not recommended before.
+    pub(crate) fn best_between(&self, phase: Phase) -> Suggestion {
+        let facts = &self.facts;
+        let may_explore =
+            !facts.lacks_headroom() && !facts.exploring_is_full() && !facts.is_over_budget();
+        let may_confirm = phase == Phase::Search && may_explore;
+        let confirm = may_confirm.then(|| self.confirm()).flatten();
+        confirm.unwrap_or_else(|| self.best_known(phase, BestKnownBecause::Between))
+    }
+
     pub(crate) fn instead_of_exploring(&self, phase: Phase) -> Option<Suggestion> {
         let limit = self.facts.steering.limit_seconds()?;
         let lack = time_limit::lacks(&self.view, self.settings(), limit)?;
         Some(self.best_known(phase, BestKnownBecause::NoHeadroom(lack)))
+    }
+
+    pub(crate) fn spares_the_budget(&self, phase: Phase) -> Option<Suggestion> {
+        let over = self.facts.steering.over_budget?;
+        Some(self.best_known(phase, BestKnownBecause::ExploringBudget(over)))
     }
 
     pub(crate) fn pauses(&self) -> Suggestion {
@@ -597,7 +624,7 @@ impl<'a> Situation<'a> {
         }
         self.own.get_or_init(|| {
             let view = View::new(self.epoch.space(), self.history, self.pending);
-            Modelled::new(view, None)
+            Modelled::new(view, None).capped(self.epoch.is_careful())
         })
     }
 

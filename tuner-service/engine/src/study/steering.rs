@@ -2,7 +2,7 @@
 //! about the job.
 
 use io_autotune_model::space::Parametrization;
-use io_autotune_model::{Choice, IneffectiveParameter};
+use io_autotune_model::{Choice, IneffectiveParameter, OverBudget};
 use serde::{Deserialize, Serialize};
 
 /// The steering of a run, which decides before the search does. It is stored with the decision, so
@@ -33,6 +33,9 @@ pub struct Steering {
     /// True if an order freezes the study: nothing is explored.
     #[serde(default)]
     pub frozen: bool,
+    /// The budget for exploring that has no room for the run, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_budget: Option<OverBudget>,
     /// The choice of the accelerator, which the reason states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,

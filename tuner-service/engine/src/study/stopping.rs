@@ -2,14 +2,14 @@
 //! other criteria look at the runs of non-default parametrizations in the order of their starts.
 //! Later runs may undo a criterion until the epoch has settled.
 
-pub(crate) mod elsewhere;
+pub(crate) mod other_accelerator;
 pub(crate) mod settings;
 
 use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::guards::beside;
+use crate::guards::veto;
 use crate::study::prior;
 use crate::study::stopping::settings::{
     Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
@@ -90,7 +90,7 @@ fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     let measured = moments(Measure::Steps).map_or(0, |steps| steps.count);
     // A user who names another objective than elapsed already accepts that I/O is a part of the
     // run.
-    if default.count() < MIN_RUNS || measured < default.count() || beside::is_beside(view) {
+    if default.count() < MIN_RUNS || measured < default.count() || veto::is_beside(view) {
         return None;
     }
     let elapsed = default.mean()?;

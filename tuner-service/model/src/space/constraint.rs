@@ -73,7 +73,7 @@ impl Comparison {
     }
 }
 
-crate::words!(
+crate::word_enum!(
     Comparison, "comparison",
     AtMost => "<=",
     Below => "<",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use io_autotune_protocol::{Job, first_host, is_hostlist};
 use nix::unistd::{Uid, User};
 
-use crate::limited::run;
+use crate::time_limited::run;
 
 const FORMAT: &str = "--Format=JobID:.20,HetJobID:.20,RestartCnt:.12,UserID:.12,GroupID:.12,NumNodes:.12,NumCPUs:.12,Partition:.80,Cluster:.80,ArrayJobID:.20,NodeList:.100";
 

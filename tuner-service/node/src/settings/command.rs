@@ -14,7 +14,7 @@ use crate::config::{RunAs, SiteCommand};
 use crate::files::is_one_line;
 use crate::job::name_on_node;
 use crate::output::say;
-use crate::{cgroup, limited, within};
+use crate::{cgroup, enter_cgroup, time_limited};
 
 /// The time that killed processes have to die.
 const DYING: Duration = Duration::from_millis(200);
@@ -161,7 +161,7 @@ impl Running {
             .environment
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        let ended = limited::run(&mut command, environment, limit)?;
+        let ended = time_limited::run(&mut command, environment, limit)?;
         if ended.good {
             Ok(ended.output)
         } else {
@@ -175,7 +175,7 @@ impl Running {
             .ok_or_else(|| io::Error::other("it has no program"))?;
         if let Some(group) = &self.group {
             match cgroup::make(group, self.memory_most) {
-                Ok(()) => return Ok(within::command(group, self.owner, argv)),
+                Ok(()) => return Ok(enter_cgroup::command(group, self.owner, argv)),
                 Err(error) => say(&format!(
                     "{}: {error}; what the command {} leaves running is not killed",
                     group.display(),
@@ -184,7 +184,7 @@ impl Running {
             }
         }
         let mut command = Command::new(program);
-        within::as_user(command.args(arguments), self.owner);
+        enter_cgroup::as_user(command.args(arguments), self.owner);
         Ok(command)
     }
 }

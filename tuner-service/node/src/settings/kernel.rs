@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
 use crate::files::{DirectoryError, check_owned, read_limited};
-use crate::limited;
+use crate::time_limited;
 
 /// The time limit of lctl, which is quick because it only asks this node's kernel.
 const LCTL_LIMIT: Duration = Duration::from_millis(500);
@@ -286,7 +286,7 @@ impl Kernel {
     /// The output of lctl. The error is `InvalidInput` if it has ended by itself without success.
     fn lctl(&self, arguments: &[&str]) -> io::Result<String> {
         let mut command = Command::new(&self.lctl);
-        let ended = limited::run(command.args(arguments), [], LCTL_LIMIT)
+        let ended = time_limited::run(command.args(arguments), [], LCTL_LIMIT)
             .map_err(|error| io::Error::other(format!("{}: {error}", self.lctl.display())))?;
         if ended.good {
             Ok(ended.output)

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{
     DirectoryError, at, check_directory, ensure_top_directory, find_directory, mounts, way_to,
 };
-use crate::limited;
+use crate::time_limited;
 
 /// The directory in which files wait for their removal; mode 0700.
 const OVER: &str = ".over";
@@ -199,7 +199,7 @@ fn unescaped(bytes: &[u8]) -> std::ffi::OsString {
 fn remove_tree(path: &Path, limit: Duration) -> io::Result<()> {
     let mut rm = Command::new("/bin/rm");
     rm.args(["-rf", "--one-file-system", "--"]).arg(path);
-    let ended = limited::run(&mut rm, [], limit)?;
+    let ended = time_limited::run(&mut rm, [], limit)?;
     if ended.good {
         return Ok(());
     }

@@ -1,19 +1,19 @@
-//! What the runs after the search show of the gain: by draws, as on a site.
+//! The gain that the runs after the search show: by draws, as on a site.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Phase, Role};
 use io_autotune_model::{Gain, GainVerdict};
 use serde::Serialize;
 
-use super::enough;
 use super::goal::{Better, Scale};
+use super::needed_runs;
 use super::record::Outcome;
 use super::{Known, Run};
 
-/// What may be said of the gain of what was chosen over the default.
+/// The gain of the chosen parametrization over the default, and what may be claimed of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gained {
-    /// What may be claimed.
+    /// The claim.
     pub verdict: Verdict,
     /// Why, in a sentence.
     pub reason: String,
@@ -36,22 +36,25 @@ pub struct Gained {
     pub chosen: Known,
     /// How many compared runs have failed, which no mean has.
     pub failed: Failures,
+    /// True if a gain is not shown for that reason alone, which `reason` says.
+    #[serde(skip)]
+    pub fails_more: bool,
 }
 
 /// How many compared runs have failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Failures {
-    /// Those of the default.
+    /// Failed runs of the default.
     pub default: usize,
-    /// Those of what was chosen.
+    /// Failed runs of the chosen parametrization.
     pub chosen: usize,
 }
 
-/// What may be claimed of a gain.
+/// A claim about a gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// What was chosen is better.
+    /// The chosen parametrization is better.
     Better,
     /// It is worse.
     Worse,
@@ -61,7 +64,7 @@ pub enum Verdict {
     NotShown,
 }
 
-/// What a gain is counted in.
+/// The unit of a gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -71,7 +74,8 @@ pub enum Unit {
     Difference,
 }
 
-/// What the ended runs from the first one on show, up to one that is open. `default` is its key.
+/// The gain by the ended runs, from the first one up to one that is open. `default` is the default's
+/// key.
 pub(super) fn gained(runs: &[Run], default: &str, scale: Scale) -> Gained {
     let keys: Vec<String> = runs
         .iter()
@@ -124,13 +128,14 @@ pub(super) fn gained(runs: &[Run], default: &str, scale: Scale) -> Gained {
     let drawn = runs.iter().filter(compared);
     let counted = drawn.filter(|run| !matches!(run.outcome, None | Some(Outcome::Failed)));
     let told = Gained {
-        runs_needed: enough::more(counted.count(), told.runs_needed),
+        runs_needed: needed_runs::more(counted.count(), told.runs_needed),
         ..told
     };
     unless_it_fails(told, runs.iter().filter(compared))
 }
 
-/// What fails more often than the default is not better, however well its other runs do.
+/// Withholds a gain if the chosen parametrization fails more often than the default: it is not better,
+/// however well its other runs do.
 fn unless_it_fails<'a>(told: Gained, compared: impl Iterator<Item = &'a Run>) -> Gained {
     let mut failed = Failures::default();
     let mut ended = Failures::default();
@@ -156,6 +161,7 @@ fn unless_it_fails<'a>(told: Gained, compared: impl Iterator<Item = &'a Run>) ->
             ),
             runs_needed: None,
             failed,
+            fails_more,
             ..told
         },
         _ => Gained { failed, ..told },
@@ -188,5 +194,6 @@ fn told(gain: Gain, scale: Scale, [default, chosen]: [Known; 2]) -> Gained {
         default,
         chosen,
         failed: Failures::default(),
+        fails_more: false,
     }
 }

@@ -1,11 +1,11 @@
-//! What a session makes small or large, and as what its numbers enter a history.
+//! The goal of a session: the number that it makes small or large, and as what that enters a history.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a session makes small or large.
+/// The number that a session makes small or large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
@@ -126,7 +126,7 @@ impl Scale {
         }
     }
 
-    /// What enters a history: positive, and the smaller the better.
+    /// The number that enters a history: positive, and the smaller the better.
     pub(super) fn enter(self, value: f64) -> f64 {
         match self {
             Self::AsTold => value,

@@ -1,4 +1,4 @@
-//! What happens in a session, in the order in which it does: enough to make it anew.
+//! The record of a session: its events in their order, from which the session can be made anew.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub enum Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Its id: its place, from 1.
+    /// The run's id: its place, from 1.
     pub id: u64,
-    /// What it is given.
+    /// The parametrization that the run is given.
     pub parametrization: Parametrization,
     /// The phase at its start.
     pub phase: Phase,
-    /// Its role in it.
+    /// The run's role in the session's phase.
     pub role: Role,
     /// The probability with which it was drawn to be one of the default; none if nothing was drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,11 +36,11 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
-    /// Its id.
+    /// The run's id.
     pub id: u64,
     /// How.
     pub outcome: Outcome,
-    /// What else was measured.
+    /// The run's measures, beside its value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
 }

@@ -117,7 +117,7 @@ impl SurrogateCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surrogate::meanwhile::Meanwhile;
+    use crate::surrogate::shared_noise::Meanwhile;
     use crate::testing::grid;
     use io_autotune_model::space::Point;
 

@@ -3,7 +3,7 @@
 
 use crate::history::by_point::Known;
 use crate::math::Portable;
-use crate::surrogate::meanwhile::Meanwhile;
+use crate::surrogate::shared_noise::Meanwhile;
 use crate::surrogate::{Data, Observation, Scatter};
 use io_autotune_model::space::Point;
 
@@ -20,6 +20,11 @@ const OUTLIER_LEAST: f64 = 0.1;
 /// With n runs, n / (n + this) of an outlier's excess is believed: one slow run of three is likely
 /// bad luck, one of ten is typical of the point.
 const OUTLIER_DOUBT: f64 = 4.0;
+
+/// A time beyond this many times the default's is terrible, and a fit sees this time instead. How
+/// terrible it was says nothing of other points, but would make the process expect such times
+/// everywhere: a study whose first trial took five times as long would try nothing any more.
+pub(crate) const TERRIBLE: f64 = 2.0;
 
 /// The data that a surrogate is fitted to.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +45,19 @@ impl Observed {
             scatter,
             meanwhile: Meanwhile::default(),
         }
+    }
+
+    /// The observations without how terrible a point is: none is slower than [`TERRIBLE`] times the
+    /// default.
+    pub(super) fn capped(mut self, default: &Point) -> Self {
+        let of_default = self.observations.iter().find(|one| one.point == *default);
+        if let Some(default) = of_default.map(|one| one.log_mean) {
+            let most = default + TERRIBLE.logarithm();
+            for observation in &mut self.observations {
+                observation.log_mean = observation.log_mean.min(most);
+            }
+        }
+        self
     }
 
     pub(super) fn data(&self) -> Data<'_> {

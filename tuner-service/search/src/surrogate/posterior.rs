@@ -10,9 +10,9 @@ use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::failures::Failures;
 use crate::surrogate::importance::{Importance, Silence};
-use crate::surrogate::meanwhile::Explained;
 use crate::surrogate::observed::{MOST_POINTS, Observed, observe};
 use crate::surrogate::prior::{Mean, Prior};
+use crate::surrogate::shared_noise::Explained;
 use crate::surrogate::{Observation, Prediction, points, ranked};
 use io_autotune_model::space::Point;
 
@@ -22,6 +22,7 @@ pub struct Modelled<'a> {
     view: View<'a>,
     cache: Option<&'a SurrogateCache>,
     prior: Option<&'a Arc<Prior>>,
+    capped: bool,
     expected: OnceCell<Option<Arc<Mean>>>,
     fitted: OnceCell<Option<Fitted>>,
     posterior: OnceCell<Option<Posterior>>,
@@ -35,11 +36,20 @@ impl<'a> Modelled<'a> {
             view,
             cache,
             prior: None,
+            capped: false,
             expected: OnceCell::new(),
             fitted: OnceCell::new(),
             posterior: OnceCell::new(),
             failures: OnceCell::new(),
         }
+    }
+
+    /// With `is_careful`, the surrogate sees of a terrible point only that it is
+    /// [terrible](Observed::capped), so that a study of users' jobs goes on after one.
+    #[must_use]
+    pub fn capped(mut self, is_careful: bool) -> Self {
+        self.capped = is_careful;
+        self
     }
 
     /// Adds a prior from other studies. It is used once a run of another point than the default has
@@ -79,9 +89,7 @@ impl<'a> Modelled<'a> {
 
     /// The posterior of the ended runs. None before a run has counted.
     pub fn fitted(&self) -> Option<&Fitted> {
-        self.fitted
-            .get_or_init(|| Fitted::new(&self.view, self.cache, self.mean()))
-            .as_ref()
+        self.fitted.get_or_init(|| Fitted::new(self)).as_ref()
     }
 
     /// The posterior with the runs in flight. None before a run has counted.
@@ -123,13 +131,14 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    fn new(
-        view: &View<'_>,
-        cache: Option<&SurrogateCache>,
-        mean: Option<&Arc<Mean>>,
-    ) -> Option<Self> {
+    fn new(of: &Modelled<'_>) -> Option<Self> {
+        let (view, cache, mean) = (&of.view, of.cache, of.mean());
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let observed = observe(&known, &view.default);
+        let observed = match of.capped {
+            true => observed.capped(&view.default),
+            false => observed,
+        };
         // Runs of the default alone cannot contradict a prior.
         let is_another = |one: &Observation| one.point != view.default;
         let mean = mean.filter(|_| observed.observations.iter().any(is_another));

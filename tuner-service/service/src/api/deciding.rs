@@ -1,5 +1,4 @@
-//! What a study's runs get in the place of the search's choice: by an order, or by the study's own
-//! pin.
+//! The orders and pins that decide what a study's runs get, in the place of the search.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -48,6 +48,8 @@ pub(super) async fn doctor(
     checks.push(rules(&service));
     checks.push(signing(&service).await);
     let now = service.clock.now();
+    let certificate = service.certificate.borrow().clone();
+    checks.extend(certificate.map(|tls| tls.check(now)));
     checks.extend(service.hosts.checks(now));
     Ok(Json(Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),

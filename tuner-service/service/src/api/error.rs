@@ -12,7 +12,7 @@ use io_autotune_protocol::{ErrorBody, ErrorDetail, shown};
 use io_autotune_store::{Scarce, StoreError};
 
 use crate::quota::AskAgain;
-use crate::seldom::Seldom;
+use crate::rate_limited_log::Seldom;
 
 static REFUSED: Seldom = Seldom::new();
 

@@ -34,7 +34,7 @@ use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, Resolved, can
 use io_autotune_engine::{Choice, Settings};
 use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Job, Request, StartAnswer};
-use io_autotune_store::{Store, StudyState};
+use io_autotune_store::{Budgets, Store, StudyState};
 use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
@@ -45,21 +45,23 @@ pub(crate) use self::report::ReportConfig;
 pub(crate) use self::signing::{CREDENTIAL_CALLS, LONG_BODIES, USERS_CREDENTIAL_CALLS};
 use crate::access::Access;
 use crate::admission::Admissions;
-use crate::apart::Apart;
 use crate::assess::Reckoning;
 use crate::clock::Clock;
 use crate::decide::Snapshot;
+use crate::default_accelerator;
 use crate::door::Door;
+use crate::exploring::ExploringConfig;
+use crate::failed_work::Apart;
 use crate::hosts::Hosts;
 use crate::launches::Launches;
 use crate::metrics::{self, Metrics};
-use crate::plain;
 use crate::quota::Quotas;
 use crate::retention::RetentionConfig;
 use crate::sharing::Sharing;
 use crate::slurm::Cluster;
 use crate::slurm::associations::LiveAssociations;
 use crate::surrogates::SurrogateCaches;
+use crate::tls::Certificate;
 
 /// Draws from [0, 1).
 pub(crate) type Draw = Arc<dyn Fn() -> f64 + Send + Sync>;
@@ -83,6 +85,7 @@ pub(crate) struct Service {
     /// which they are tried.
     pub(crate) otherwise: Arc<[String]>,
     pub(crate) settings: Settings,
+    pub(crate) exploring: ExploringConfig,
     /// The most studies of a user.
     pub(crate) most_studies: u32,
     pub(crate) access: Arc<Access>,
@@ -101,6 +104,8 @@ pub(crate) struct Service {
     /// The work at which sweeps have failed.
     pub(crate) apart: Arc<Apart>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
+    /// The certificate for TLS, if there is one.
+    pub(crate) certificate: Certificate,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Draws for the choice of control runs; from the system's randomness, so that nobody can
@@ -165,6 +170,11 @@ impl Service {
         Ok(self.catalogue.current().find(name)?)
     }
 
+    /// The site's budgets for exploring at present, if it has any.
+    fn budgets(&self) -> Option<Budgets> {
+        self.exploring.budgets(self.clock.now())
+    }
+
     /// The settings and the surrogates by which studies are assessed.
     pub(crate) fn reckoning(&self) -> Reckoning<'_> {
         Reckoning {
@@ -176,9 +186,10 @@ impl Service {
     /// The choice of another accelerator that a study of the default one leaves for jobs that name
     /// none.
     fn choice(&self, state: &StudyState, nodes: u32) -> Option<Choice> {
-        let candidates = plain::candidates(&self.catalogue.current(), &self.otherwise);
+        let candidates =
+            default_accelerator::candidates(&self.catalogue.current(), &self.otherwise);
         let default = &self.default_accelerator;
-        plain::choice(state, default, candidates, &self.settings, nodes)
+        default_accelerator::choice(state, default, candidates, &self.settings, nodes)
     }
 
     /// The canonical name, also of an accelerator that the catalogue lacks.

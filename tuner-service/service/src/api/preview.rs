@@ -6,25 +6,29 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use io_autotune_catalogue::Resolved;
 use io_autotune_engine::{Chosen, Phase, Rule};
+use io_autotune_model::text::seconds;
 use io_autotune_model::{Finding, FindingKind, Objective};
 use io_autotune_protocol::{
-    ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary, called,
+    ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, RunState, StudySummary, called,
 };
-use io_autotune_store::{StudyFilter, StudyRow};
+use io_autotune_store::{RunFilter, RunRow, StudyFilter, StudyRow};
 
 use super::checked::Checked;
 use super::deciding::Asker;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::plain;
+use crate::default_accelerator;
 use crate::reader::Reader;
 use crate::slurm::hooks::MISSING;
 
 /// The most studies that one line names.
 const STUDIES_SHOWN: usize = 2;
 
-/// What the service would do with a job of the caller's. Asking fixes nothing.
+/// The newest runs among which one with a verdict is looked for: few more than that are in flight.
+const RUNS_LOOKED_AT: i64 = 10;
+
+/// Says what the service would do with a job of the caller's. Asking fixes nothing.
 #[utoipa::path(post, path = "/v1/preview", request_body = PreviewRequest, responses(
     (status = 200, body = PreviewAnswer),
     (status = 422, body = ErrorBody, description = "The request is wrong; the message has the valid choices")))]
@@ -81,17 +85,58 @@ pub(super) async fn preview(
         study.context.extend(cluster);
     }
     let accelerator = instead.unwrap_or(&accelerator.name);
+    let last = match studies.as_slice() {
+        [study] if not_shown == 0 => last(&service, study.study_id).await?,
+        _ => None,
+    };
     let mut line = line(
         &request,
         full_name.as_deref(),
         accelerator,
         &studies,
         not_shown,
+        last.as_ref(),
     );
     if let Some(chosen) = chosen {
         line = format!("{line}; {chosen}");
     }
     Ok(Json(PreviewAnswer { line }))
+}
+
+/// A study's newest run that has a verdict, if it is among the newest.
+async fn last(service: &Service, study_id: i64) -> Result<Option<RunRow>, ApiError> {
+    let filter = RunFilter {
+        study_id: Some(study_id),
+        limit: RUNS_LOOKED_AT,
+        ..RunFilter::default()
+    };
+    let runs = service.store.runs(&filter).await?.into_iter();
+    Ok(runs.rev().find(|run| run.verdict.is_some()))
+}
+
+/// How a run did, beside the default. What it was drawn for is told nobody before its verdict.
+fn did(run: &RunRow, study: &StudySummary) -> String {
+    let job = format!("its last job, {},", run.job.job_id);
+    let took = run.elapsed.map(seconds).unwrap_or_default();
+    match run.state.parse() {
+        Ok(RunState::Counted) if run.parametrization == run.space.default() => {
+            format!("{job} took {took} with the default")
+        }
+        Ok(RunState::Counted) => match study.control.or(study.default) {
+            Some(default) if study.objective.is_elapsed() => {
+                format!(
+                    "{job} took {took}, the default takes {}",
+                    seconds(default.mean)
+                )
+            }
+            _ => format!("{job} took {took}"),
+        },
+        Ok(RunState::Censored) => format!("{job} was cut short after {took}"),
+        _ => {
+            let why = run.verdict.as_deref().unwrap_or_default();
+            format!("{job} does not count: {why}")
+        }
+    }
 }
 
 /// The accelerator of a job that names none, if all studies that are shown agree on it.
@@ -100,7 +145,7 @@ async fn chosen(
     request: &Request,
     rows: &[StudyRow],
 ) -> Result<Option<Chosen>, ApiError> {
-    if !plain::leaves_it_open(request) || service.otherwise.is_empty() {
+    if !default_accelerator::leaves_it_open(request) || service.otherwise.is_empty() {
         return Ok(None);
     }
     let mut known: Option<Chosen> = None;
@@ -129,6 +174,7 @@ fn line(
     accelerator: &str,
     studies: &[StudySummary],
     not_shown: usize,
+    last: Option<&RunRow>,
 ) -> String {
     let application = called(request.application(), full_name);
     if request.note == Some(Note::MeaninglessName) {
@@ -151,6 +197,10 @@ fn line(
     if not_shown > 0 {
         shown.push(format!("and {not_shown} more contexts"));
     }
+    shown.extend(
+        last.zip(studies.first())
+            .map(|(run, study)| did(run, study)),
+    );
     format!(
         "application {application}, accelerator {accelerator}: {}",
         shown.join("; ")
@@ -210,7 +260,7 @@ mod tests {
         let rules = Rules::parse(SHIPPED).unwrap();
         let said = |text: &str| {
             let Resolved { request, full_name } = rules.resolve(text.parse().unwrap());
-            line(&request, full_name.as_deref(), "romio", &[], 0)
+            line(&request, full_name.as_deref(), "romio", &[], 0, None)
         };
         for (text, expected) in [
             (

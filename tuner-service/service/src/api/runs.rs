@@ -16,7 +16,8 @@ use io_autotune_protocol::{
     RunState, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
-    Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
+    Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyFilter, StudyKey,
+    StudyState,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -29,12 +30,12 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::assess;
 use crate::decide::{Occasion, Snapshot, decide};
+use crate::default_accelerator;
 use crate::merge::merge_stored;
-use crate::plain;
+use crate::rate_limited_log::Seldom;
 use crate::reader::Reader;
 use crate::replay::{self, Kept, Known, NothingToReplay};
 use crate::retry::retried;
-use crate::seldom::Seldom;
 use crate::slurm::Cluster;
 use crate::slurm::nodes::NotThere;
 
@@ -81,6 +82,7 @@ pub(super) async fn start(
     }
     let key = job_key(&job);
     let study = study_key(&job, &request, full_name, &accelerator.name);
+    let budgets = service.budgets();
     let new = NewRun {
         job: &key,
         sluid: job.sluid.as_ref(),
@@ -90,6 +92,7 @@ pub(super) async fn start(
         request: as_json(&request)?,
         space: &accelerator.space,
         began_at: started_at,
+        budgets,
     };
     let occasion = Occasion {
         request: &request,
@@ -99,6 +102,8 @@ pub(super) async fn start(
         accelerator: &accelerator,
         choice: choice.as_ref(),
         settings: &service.settings,
+        nodes: job.nodes,
+        budgets,
         surrogates: Some(&service.surrogates),
         busy: None,
         draw: (service.draw)(),
@@ -132,7 +137,7 @@ async fn accelerator(
     request: &Request,
 ) -> Result<(Arc<Accelerator>, Option<Choice>), ApiError> {
     let named = service.accelerator(request.accelerator.as_deref())?;
-    if !plain::leaves_it_open(request) || service.otherwise.is_empty() {
+    if !default_accelerator::leaves_it_open(request) || service.otherwise.is_empty() {
         return Ok((named, None));
     }
     let key = study_key(job, request, None, &named.name);
@@ -142,7 +147,7 @@ async fn accelerator(
     let Some(choice) = service.choice(&state, job.nodes) else {
         return Ok((named, None));
     };
-    let chosen = plain::outlook(&choice, &service.settings);
+    let chosen = default_accelerator::outlook(&choice, &service.settings);
     let accelerator = match &chosen.instead {
         Some(instead) => service.accelerator(Some(instead))?,
         None => named,
@@ -449,6 +454,16 @@ pub(super) async fn explain(
             asker.reader,
         )?;
         details.push(RunDetail { cleaned, ..detail });
+    }
+    if let Some(last) = details.last_mut() {
+        let filter = StudyFilter {
+            study_id: Some(last.run.study_id),
+            ..StudyFilter::default()
+        };
+        if let Some(row) = service.store.studies(&filter).await?.pop() {
+            let study = summary::in_brief(&service, asker, row).await?;
+            last.study = Some(Box::new(study));
+        }
     }
     Ok(Json(details))
 }

@@ -26,9 +26,9 @@ use crate::api::{ApiError, Service};
 use crate::door::{Came, Door};
 use crate::peers::Peer;
 use crate::quota::Cost;
+use crate::rate_limited_log::Seldom;
 use crate::reader::Reader;
 use crate::retry::retried;
-use crate::seldom::Seldom;
 
 /// Bytes of a body from root or a collector: a job with a hundred thousand steps fits.
 const REPORT_LIMIT: usize = 16 * 1024 * 1024;

@@ -17,7 +17,7 @@ use io_autotune_protocol::{
     OrderSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
     SharingSummary, StudyDetail, StudySummary, TestedSummary,
 };
-use io_autotune_store::{RunRow, StudyFilter, StudyRow, StudyState};
+use io_autotune_store::{RunRow, StoreError, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -25,9 +25,10 @@ use crate::api::deciding::{Asker, Deciding, differences};
 use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::{heard_by, of_history};
-use crate::heard::Hearing;
+use crate::default_accelerator;
+use crate::exploring::{self, Today};
+use crate::joined_history::Hearing;
 use crate::limits::known_limit;
-use crate::plain;
 use crate::reader::Reader;
 
 /// The most studies of a page whose overviews are computed, because none is stored. A page ends before
@@ -50,6 +51,8 @@ pub(crate) async fn studies(
         return Ok(vec![study(service, asker, row).await?]);
     }
     let by = service.reckoning().digest();
+    let numbers: Vec<i64> = rows.iter().map(|row| row.study_id).collect();
+    let today = spent_today(service, &numbers).await?;
     let mut deciding = Deciding::default();
     let mut summaries = Vec::with_capacity(rows.len());
     let mut computed = 0;
@@ -65,7 +68,8 @@ pub(crate) async fn studies(
             }
         };
         let decided_by = deciding.of(service, asker, &row).await?;
-        summaries.push(shown(service, row, known, decided_by));
+        let today = today.as_ref();
+        summaries.push(shown(service, asker, row, known, decided_by, today));
     }
     Ok(summaries)
 }
@@ -85,7 +89,21 @@ pub(crate) async fn in_brief(
         }
     };
     let decided_by = Deciding::default().of(service, asker, &row).await?;
-    Ok(shown(service, row, known, decided_by))
+    let today = spent_today(service, &[row.study_id]).await?;
+    Ok(shown(
+        service,
+        asker,
+        row,
+        known,
+        decided_by,
+        today.as_ref(),
+    ))
+}
+
+/// What is spent today of the budgets for exploring to which these studies' runs are charged; `None`:
+/// there are none.
+async fn spent_today(service: &Service, studies: &[i64]) -> Result<Option<Today>, StoreError> {
+    Today::of(&service.store, service.budgets(), studies).await
 }
 
 /// A study, with the studies with which it shares and the accelerator of jobs that name none, for
@@ -118,7 +136,8 @@ async fn study_of(
         Some(_) => format!("Jobs that name no accelerator get {chosen}."),
         None => format!("{chosen}."),
     });
-    let mut summary = shown(service, row, known, decided_by);
+    let today = spent_today(service, &[row.study_id]).await?;
+    let mut summary = shown(service, asker, row, known, decided_by, today.as_ref());
     summary.sharing = sharing;
     summary.warnings.extend(chosen);
     Ok(summary)
@@ -147,9 +166,11 @@ async fn assessed(
 
 fn shown(
     service: &Service,
+    asker: Asker,
     row: StudyRow,
     (assessment, overview): (Assessment, Overview),
     decided_by: Option<OrderSummary>,
+    today: Option<&Today>,
 ) -> StudySummary {
     let standing = &overview.standing;
     let phase = io_autotune_engine::phase(standing, &row.space, &row.pending);
@@ -165,15 +186,21 @@ fn shown(
                 None,
             )
             .meaningless;
-    let steering = Steering {
+    let limit = known_limit(None, None, row.limit_seconds);
+    let mut steering = Steering {
         pin: row.pinned().cloned(),
         accepts_mixed: row.accepts_mixed,
         off: row.ordered.off,
         frozen: row.ordered.frozen,
         observed: nameless,
-        limit: known_limit(None, None, row.limit_seconds),
+        limit,
         ..Steering::default()
     };
+    let headroom = standing.progress.headroom;
+    let expected = headroom.expected_within(steering.limit_seconds());
+    let cost = exploring::cost(nodes(&row), expected);
+    steering.over_budget = today.and_then(|today| today.over(row.study_id, cost));
+    let budgets = today.map(|today| today.told(row.study_id, cost, asker.reader));
     let gain = Some(&assessment.gain);
     let mut next = io_autotune_engine::next(standing, &row.space, &row.pending, &steering, gain);
     next.says
@@ -215,6 +242,7 @@ fn shown(
         decided_by,
         line: None,
         regret: Some(regret(&row, &assessment, &overview)),
+        budgets: budgets.unwrap_or_default(),
         lately: row.lately,
         quarantined: quarantined(&row.space, &assessment),
         warnings: warnings(&row, &assessment, standing, phase),
@@ -357,12 +385,14 @@ pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> O
     if row.accelerator != service.default_accelerator {
         return None;
     }
-    let nodes = row
-        .context
-        .get("nodes")
-        .and_then(|nodes| nodes.parse().ok());
-    let choice = service.choice(state, nodes.unwrap_or(1))?;
-    Some(plain::outlook(&choice, &service.settings))
+    let choice = service.choice(state, nodes(row))?;
+    Some(default_accelerator::outlook(&choice, &service.settings))
+}
+
+/// The number of nodes of a study's jobs.
+fn nodes(row: &StudyRow) -> u32 {
+    let nodes = row.context.get("nodes");
+    nodes.and_then(|nodes| nodes.parse().ok()).unwrap_or(1)
 }
 
 /// The regret in runs, and in node-seconds with as many nodes as the context has, at the default's
@@ -370,14 +400,12 @@ pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> O
 fn regret(row: &StudyRow, assessment: &Assessment, overview: &Overview) -> RegretSummary {
     let expected = overview.regret;
     let runs = expected.max(assessment.exploring_cost);
-    let nodes = row.context.get("nodes");
-    let nodes = nodes.and_then(|nodes| nodes.parse::<f64>().ok());
     let default = overview.default.filter(|_| row.objective.is_elapsed());
     RegretSummary {
         runs,
         expected,
         budget: overview.regret_budget,
-        node_seconds: default.map(|default| runs * default.mean * nodes.unwrap_or(1.0)),
+        node_seconds: default.map(|default| runs * default.mean * f64::from(nodes(row))),
     }
 }
 
@@ -676,6 +704,7 @@ pub(crate) fn detail(
         findings,
         decided_by,
         begun_from,
+        study: None,
     })
 }
 

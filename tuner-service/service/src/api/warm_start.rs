@@ -233,6 +233,7 @@ mod tests {
             share: None,
             siblings: Vec::new(),
             sources: Vec::new(),
+            spent: Vec::new(),
         }
     }
 

@@ -10,22 +10,6 @@ pub(crate) const END_OF_A_LAUNCH_PUT_BACK: &str = "REQUEUED";
 /// squeue's time limit of a job without one.
 pub(super) const UNLIMITED: &str = "UNLIMITED";
 
-/// Final states: from JOB_COMPLETE on in slurm.h's `job_states`, named by `job_state_string`.
-pub(crate) fn is_end(state: &str) -> bool {
-    matches!(
-        state,
-        "BOOT_FAIL"
-            | "CANCELLED"
-            | "COMPLETED"
-            | "DEADLINE"
-            | "FAILED"
-            | "NODE_FAIL"
-            | "OUT_OF_MEMORY"
-            | "PREEMPTED"
-            | "TIMEOUT"
-    )
-}
-
 /// Returns true if a job in this state certainly goes on. A later Slurm may have other states.
 pub(crate) fn goes_on(state: &str) -> bool {
     matches!(
@@ -83,6 +67,8 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_model::is_end;
+
     use super::*;
 
     #[test]

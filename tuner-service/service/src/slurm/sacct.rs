@@ -7,11 +7,12 @@
 
 use std::time::Duration;
 
+use io_autotune_model::is_end;
 use io_autotune_protocol::{Outcome, is_hostlist};
 use io_autotune_store::Source;
 
 use super::command::Program;
-use super::notation::{END_OF_A_LAUNCH_PUT_BACK, is_end, seconds, time};
+use super::notation::{END_OF_A_LAUNCH_PUT_BACK, seconds, time};
 use super::{Answer, Asking, Launch, OutcomeSource};
 
 const JOBS_PER_CALL: usize = 1000;

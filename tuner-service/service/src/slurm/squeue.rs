@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 
+use io_autotune_model::is_end;
 use io_autotune_protocol::{Outcome, is_account, is_hostlist};
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
 use super::command::Program;
-use super::notation::{END_OF_A_LAUNCH_PUT_BACK, UNLIMITED, is_end, seconds, time};
+use super::notation::{END_OF_A_LAUNCH_PUT_BACK, UNLIMITED, seconds, time};
 use super::{Answer, Asking, Launch, OutcomeSource};
 use crate::limits::TimeLimit;
 

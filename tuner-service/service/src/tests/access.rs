@@ -4,6 +4,7 @@
 mod coordinators;
 mod credentials;
 mod doors;
+mod encrypted;
 mod matrix;
 mod others;
 mod owners;

@@ -252,7 +252,7 @@ pub(crate) struct Course {
     pub(crate) seconds: f64,
     pub(crate) measures: BTreeMap<String, f64>,
     pub(crate) observed: Vec<ObservedParameter>,
-    /// What was applied; if absent, what was given.
+    /// The settings that the node reports as applied; if absent, those that were given.
     pub(crate) applied: Option<Applied>,
     /// The time limit as squeue writes it.
     pub(crate) limit: &'static str,

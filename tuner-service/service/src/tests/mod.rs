@@ -10,6 +10,7 @@ mod slurm;
 
 mod accelerators;
 mod access;
+mod budgets;
 mod doctor;
 mod history;
 mod journey;

@@ -123,18 +123,56 @@ async fn a_line_has_no_character_that_a_terminal_would_follow() {
 #[tokio::test]
 async fn a_known_study_is_told_with_its_phase_progress_and_context() {
     let service = TestService::with("[study]\nbudget = 15\n").await;
-    service.job(ALICE, "app=ocean").runs(&service, 10.0).await;
+    let job = service.job(ALICE, "app=ocean");
+    job.runs(&service, 10.0).await;
     assert_eq!(
         line(&service, ALICE, "app=ocean").await,
-        "application ocean, accelerator romio: the default, which is measured first: run 2 of 4; \
-         then it explores (cpus_per_node=4 nodes=1 partition=main)"
+        format!(
+            "application ocean, accelerator romio: the default, which is measured first: run 2 of 4; \
+             then it explores (cpus_per_node=4 nodes=1 partition=main); its last job, {}, took 10 s with the default",
+            job.job.job_id
+        )
     );
+}
+
+#[tokio::test]
+async fn how_the_last_job_did_is_told_beside_the_default() {
+    let service = TestService::new().await;
+    service.job(ALICE, "app=ocean").runs(&service, 10.0).await;
+    let study = service.study_id("ocean").await;
+    let body = json!({ "values": { "cb_nodes": "4" }, "why": "a test" });
+    let path = format!("/v1/studies/{study}/pin");
+    service.user(ALICE).post(&path, body).await.ok();
+    let pinned = service.job(ALICE, "app=ocean");
+    pinned.runs(&service, 8.0).await;
+    let told = format!(
+        "; its last job, {}, took 8 s, the default takes 10 s",
+        pinned.job.job_id
+    );
+    let said = line(&service, ALICE, "app=ocean").await;
+    assert!(said.ends_with(&told), "{said}");
+    // Whoever has one in flight is told of the one before.
+    let next = service.job(ALICE, "app=ocean");
+    let started = next.start(&service).await;
+    assert_eq!(line(&service, ALICE, "app=ocean").await, said);
+    next.finish(&service, &next.reports(Some(&started), 3.0))
+        .await;
+    next.ends(&service, "FAILED", 3.0);
+    service.poll().await;
+    let told = format!(
+        "; its last job, {}, does not count: Slurm says FAILED",
+        next.job.job_id
+    );
+    let said = line(&service, ALICE, "app=ocean").await;
+    assert!(said.ends_with(&told), "{said}");
 }
 
 #[tokio::test]
 async fn what_is_ordered_is_told_before_the_phase() {
     let service = TestService::new().await;
-    service.job(ALICE, "app=ocean").runs(&service, 10.0).await;
+    let job = service.job(ALICE, "app=ocean");
+    job.runs(&service, 10.0).await;
+    let last = job.job.job_id;
     let said = [
         (
             "freeze",
@@ -149,7 +187,8 @@ async fn what_is_ordered_is_told_before_the_phase() {
         assert_eq!(
             line(&service, ALICE, "app=ocean").await,
             format!(
-                "application ocean, accelerator romio: {words} by order {number} (cpus_per_node=4 nodes=1 partition=main)"
+                "application ocean, accelerator romio: {words} by order {number} (cpus_per_node=4 nodes=1 partition=main); \
+                 its last job, {last}, took 10 s with the default"
             )
         );
     }
@@ -286,10 +325,9 @@ async fn what_a_study_has_gained_is_told_and_a_control_run_in_flight_is_not() {
     let told = told.unwrap_or_else(|| panic!("{said}"));
     let (percent, rest) = told.split_once(' ').unwrap();
     assert!((10.0..30.0).contains(&percent.parse().unwrap()), "{said}");
-    assert_eq!(
-        rest,
-        "% less time than the default (cpus_per_node=4 nodes=1 partition=main)"
-    );
+    let study =
+        "% less time than the default (cpus_per_node=4 nodes=1 partition=main); its last job, ";
+    assert!(rest.starts_with(study), "{said}");
     // Whoever could tell control runs could cancel them.
     service.draw(Some(0.0));
     service.job(ALICE, "app=ocean").start(&service).await;

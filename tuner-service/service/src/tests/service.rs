@@ -26,17 +26,18 @@ use tower::ServiceExt;
 use super::answer::Answer;
 use super::credentials::PlayedCredentials;
 use super::slurm::PlayedSlurm;
-use crate::apart::Apart;
 use crate::assembly::{Assembly, Routers, SiteFiles};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::door::{Came, Door};
+use crate::failed_work::Apart;
 use crate::metrics;
 use crate::peers::Peer;
 use crate::reconcile::{Reconciled, Reconciliation};
 use crate::reload::Reloading;
 use crate::sharing::Sharing;
 use crate::slurm::Cluster;
+use crate::tls::Certificate;
 
 /// The uids of the participants. None but root is known to the test's host, unless it happens to
 /// have the uid.
@@ -75,6 +76,7 @@ pub(crate) struct TestService {
     clock: Arc<PlayedClock>,
     draws: Arc<PlayedDraws>,
     routers: Routers,
+    pub(crate) certificate: Certificate,
     metrics: Router,
     sharing: Arc<Sharing>,
     apart: Arc<Apart>,
@@ -221,6 +223,7 @@ impl TestService {
         }
         let clusters = Arc::clone(&assembly.nodes.clusters);
         let sharing = Arc::clone(&assembly.nodes.sharing);
+        let certificate = assembly.nodes.certificate.clone();
         let metrics = metrics::router(
             Arc::clone(&assembly.nodes.metrics),
             assembly.users_store.clone(),
@@ -238,6 +241,7 @@ impl TestService {
             clock,
             draws,
             routers,
+            certificate,
             metrics,
             sharing,
             apart,

@@ -43,7 +43,9 @@ pub(crate) struct Connection {
 struct Patience {
     limit: Duration,
     route: Arc<Route>,
-    is_over: bool,
+    /// True if the session is not to be used again: an answer did not come, or it refused a write
+    /// that another session may take.
+    is_given_up: bool,
 }
 
 impl Patience {
@@ -52,12 +54,12 @@ impl Patience {
         answer: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
         let Ok(answer) = timeout(self.limit, answer).await else {
-            self.is_over = true;
+            self.is_given_up = true;
             self.route.suspect();
             return Err(Unavailable::met(Outage::Silent).carried());
         };
         if let Err(error) = &answer {
-            self.route.hears_of(error);
+            self.is_given_up |= self.route.hears_of(error);
         }
         answer
     }
@@ -73,7 +75,7 @@ impl Connection {
         let patience = Patience {
             limit: statement_timeout + GRACE,
             route,
-            is_over: false,
+            is_given_up: false,
         };
         Self {
             held: Some(held),
@@ -108,10 +110,13 @@ impl Connection {
         Ok(Transaction(self))
     }
 
-    /// Asks the server for its state.
+    /// Asks the server for its state. A session that takes no writes, where others may, is closed
+    /// in the end.
     pub(super) async fn look(&mut self) -> Result<Found, sqlx::Error> {
         let (held, patience) = self.parts();
-        patience.answered(route::look(held)).await
+        let found = patience.answered(route::look(held)).await?;
+        patience.is_given_up |= !patience.route.takes(&found);
+        Ok(found)
     }
 
     /// Commits what was written.
@@ -129,7 +134,7 @@ impl Drop for Connection {
         let Some(mut held) = self.held.take() else {
             return;
         };
-        if self.patience.is_over {
+        if self.patience.is_given_up {
             held.close_on_drop();
         } else if self.is_in_transaction {
             // The pool gets the connection back once it has been rolled back.

@@ -71,23 +71,23 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The time-outs of every statement, in milliseconds.
-    fn limits(self) -> [(&'static str, u128); 3] {
-        let statement = self.statement_timeout.as_millis();
+    /// The settings of every session: time-outs in milliseconds, and no compiling of statements. To
+    /// compile one takes PostgreSQL some 50 ms, and the longest of ours, a page of studies, is read
+    /// in as much.
+    fn settings(self) -> [(&'static str, String); 4] {
+        let statement = self.statement_timeout.as_millis().to_string();
         [
-            ("statement_timeout", statement),
-            ("lock_timeout", LOCK_TIMEOUT.as_millis()),
+            ("statement_timeout", statement.clone()),
+            ("lock_timeout", LOCK_TIMEOUT.as_millis().to_string()),
             ("idle_in_transaction_session_timeout", statement),
+            ("jit", "off".to_owned()),
         ]
     }
 
     fn applied(self, options: PgConnectOptions) -> PgConnectOptions {
         let options = options.application_name("io-autotuned");
         match self.pooler {
-            Pooler::None => options.options(
-                self.limits()
-                    .map(|(name, millis)| (name, format!("{millis}ms"))),
-            ),
+            Pooler::None => options.options(self.settings()),
             // The pooler accepts no options, and a prepared statement may not exist in the next
             // transaction.
             Pooler::Transaction => options.statement_cache_capacity(0),
@@ -110,8 +110,8 @@ impl Session {
             // sqlx names each statement even if it caches none, and another client of the session
             // may have left statements with these names.
             statements.push_str("; deallocate all");
-            for (name, millis) in self.limits() {
-                statements.push_str(&format!("; set local {name} = {millis}"));
+            for (name, value) in self.settings() {
+                statements.push_str(&format!("; set local {name} = {value}"));
             }
         }
         statements

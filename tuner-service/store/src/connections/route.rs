@@ -100,15 +100,23 @@ impl Route {
 
     /// Asks for a look at the servers if this error of a statement means that another server may be
     /// the right one by now.
-    pub(super) fn hears_of(&self, error: &sqlx::Error) {
-        let is_suspicious = match Outage::of(error) {
+    ///
+    /// Returns true if the session itself is not to be used again. A session that refuses writes is
+    /// one, although the look may find that new sessions of the same server take them: the pool
+    /// would hand it to the next request as soon as the look has ended.
+    pub(super) fn hears_of(&self, error: &sqlx::Error) -> bool {
+        match Outage::of(error) {
             // Not news if no server takes writes, because one that does is looked for all the time.
-            Some(Outage::ReadOnly(_)) => !self.is_read_only(),
-            Some(outage) => outage.may_be_of_one_connection(),
-            None => false,
-        };
-        if is_suspicious {
-            self.suspect();
+            Some(Outage::ReadOnly(_)) if self.is_read_only() => false,
+            Some(Outage::ReadOnly(_)) => {
+                self.suspect();
+                true
+            }
+            Some(outage) if outage.may_be_of_one_connection() => {
+                self.suspect();
+                false
+            }
+            _ => false,
         }
     }
 

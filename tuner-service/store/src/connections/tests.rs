@@ -71,7 +71,7 @@ fn over_a_pooler_each_transaction_sets_its_own_limits_and_nothing_is_prepared() 
     let options = |pooler| session(pooler).applied(PgConnectOptions::new_without_pgpass());
     let own = options(Pooler::None).get_options().unwrap().to_owned();
     assert!(
-        own.contains("-c statement_timeout=10000ms -c lock_timeout=1000ms"),
+        own.contains("-c statement_timeout=10000 -c lock_timeout=1000 "),
         "{own}"
     );
     assert_eq!(session(Pooler::None).opening("begin"), "begin");
@@ -79,6 +79,6 @@ fn over_a_pooler_each_transaction_sets_its_own_limits_and_nothing_is_prepared() 
     assert_eq!(
         session(Pooler::Transaction).opening("begin"),
         "begin; deallocate all; set local statement_timeout = 10000; set local lock_timeout = 1000; \
-         set local idle_in_transaction_session_timeout = 10000"
+         set local idle_in_transaction_session_timeout = 10000; set local jit = off"
     );
 }

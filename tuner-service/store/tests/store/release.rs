@@ -34,6 +34,16 @@ async fn a_database_of_0_2_0_goes_on_with_its_runs() {
     goes_on(&release).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_database_of_0_3_0_goes_on_with_its_runs() {
+    let release = Release {
+        dump: include_str!("release-0.3.0.sql"),
+        counted: 30,
+        tested: 18,
+    };
+    goes_on(&release).await;
+}
+
 async fn goes_on(release: &Release) {
     let database = Database::empty().await;
     let mut connection = database.connect().await;

@@ -164,6 +164,7 @@ async fn a_start_by_a_state_from_before_a_reset_is_not_made() {
         request: json!({}),
         space: &space,
         began_at: None,
+        budgets: None,
     };
     let best = |_: &StudyState| decision(Phase::Settled, Role::BestKnown, point(1));
     let outdated = |started: Result<_, StoreError>| {

@@ -1,7 +1,7 @@
 //! The rights of the roles in `deploy/sql`, with the least of which the service can work.
 
 use io_autotune_store::{Source, Store, StoreError, StoreOptions};
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tokio::sync::Mutex;
 
 use crate::support::{CLUSTER, Database, by, counted, launch, not_counted, point, word};
@@ -80,6 +80,17 @@ async fn is_refused(connection: &mut PgConnection, statement: &'static str) {
     let error = connection.execute(statement).await.unwrap_err();
     let code = error.as_database_error().and_then(|error| error.code());
     assert_eq!(code.as_deref(), Some(REFUSED), "{statement}: {error}");
+}
+
+/// The same of several statements, the last of which is refused, in a transaction that ends with it.
+async fn is_refused_in(connection: &mut PgConnection, statements: &str) {
+    let error = sqlx::raw_sql(AssertSqlSafe(statements))
+        .execute(&mut *connection)
+        .await
+        .unwrap_err();
+    let code = error.as_database_error().and_then(|error| error.code());
+    assert_eq!(code.as_deref(), Some(REFUSED), "{statements}: {error}");
+    connection.execute("rollback").await.unwrap();
 }
 
 /// Attack (units): The service's role makes tables and functions, takes rights, or changes history.
@@ -173,7 +184,7 @@ async fn a_database_of_one_role_is_taken_over_and_later_tables_are_the_services_
 
 /// Attack (units): The owner of the tables changes, deletes or empties the audit.
 #[tokio::test]
-async fn the_owner_too_can_only_add_to_the_audit() {
+async fn the_owner_too_can_only_add_to_the_audit_and_forget_who_left() {
     let database = Database::new().await;
     let store = database.store(1);
     works(&database, &store).await;
@@ -186,6 +197,40 @@ async fn the_owner_too_can_only_add_to_the_audit() {
     ] {
         is_refused(&mut connection, statement).await;
     }
-    assert_eq!(database.number("select count(*) from audit").await, 2);
+    // A line that forgets a person, without the line that says who forgot them, now or in another
+    // transaction; and with it whatever is more than that.
+    let forgets = |of: &str, set: &str| {
+        format!(
+            "begin; select set_config('io_autotune.forgets_by', {of}::text, true),
+                           set_config('io_autotune.forgets_as', '4000000001', true);
+             update audit set {set}"
+        )
+    };
+    let signed =
+        "insert into audit (uid, action, detail, why) values (0, 'forget', '{}', 'they left')";
+    connection.execute(signed).await.unwrap();
+    for (of, set) in [
+        ("(select max(id) from audit)", "why = ''"),
+        ("(select min(id) from audit)", "why = ''"),
+        ("''", "why = ''"),
+    ] {
+        is_refused_in(&mut connection, &forgets(of, set)).await;
+    }
+    for set in [
+        "why = 'never'",
+        "why = '', uid = 7",
+        "why = '', at = now()",
+        "why = '', action = 'pin'",
+        "why = '', study_id = null",
+        "why = '', detail = '{}'",
+        "why = '', undoes = 1",
+    ] {
+        let signed = format!(
+            "begin; {signed}; {}",
+            &forgets("lastval()", set)["begin; ".len()..]
+        );
+        is_refused_in(&mut connection, &signed).await;
+    }
+    assert_eq!(database.number("select count(*) from audit").await, 3);
     connection.close().await.unwrap();
 }

@@ -408,7 +408,7 @@ async fn a_run_that_did_not_get_what_it_was_meant_to_get_is_not_compared() {
 async fn the_overview_counts_each_study_once_by_its_last_run() {
     let database = Database::new().await;
     let store = database.store(2);
-    assert_eq!(store.overview().await.unwrap(), Overview::default());
+    assert_eq!(store.overview(0).await.unwrap(), Overview::default());
     three_studies(&store).await;
     let mut connection = database.connect().await;
     let settled =
@@ -420,7 +420,7 @@ async fn the_overview_counts_each_study_once_by_its_last_run() {
         sqlx::query(change).execute(&mut connection).await.unwrap();
     }
     connection.close().await.unwrap();
-    let overview = store.overview().await.unwrap();
+    let overview = store.overview(0).await.unwrap();
     let studies = [
         ("search".to_owned(), "not_yet".to_owned(), 2),
         ("settled".to_owned(), "faster".to_owned(), 1),

@@ -45,7 +45,7 @@ pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
     }
 }
 
-/// Of how many each is so.
+/// Returns the share of studies for which each is true.
 fn shares<const N: usize>(told: &[[bool; N]]) -> [f64; N] {
     std::array::from_fn(|place| {
         let so = told.iter().filter(|one| one[place]).count();

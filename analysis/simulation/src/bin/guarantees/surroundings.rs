@@ -31,9 +31,9 @@ pub(crate) struct World {
     pub(crate) noise: f64,
     /// The same for the default.
     pub(crate) default_noise: f64,
-    /// Whether one run in 16 takes 1.3 to 1.6 times as long.
+    /// True if one run in 16 takes 1.3 to 1.6 times as long.
     pub(crate) has_outliers: bool,
-    /// Whether noise is Student's t with 3 degrees of freedom, not normal.
+    /// True if noise is Student's t with 3 degrees of freedom, not normal.
     pub(crate) is_heavy: bool,
     pub(crate) what: What,
 }

@@ -30,7 +30,7 @@ pub(crate) struct Study<'a> {
     /// The truth: log of the default's elapsed over the chosen parametrization's.
     pub(crate) log_ratio: f64,
     pub(crate) evidence: Evidence,
-    /// What the evidence says of the gain; while the search goes on, what it said before.
+    /// The gain by the evidence; while the search goes on, the one of before.
     pub(crate) gain: Gain,
     /// Log elapsed of the runs since the choice, ascending.
     pub(crate) control: Vec<f64>,

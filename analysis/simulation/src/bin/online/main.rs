@@ -48,7 +48,7 @@ fn published(directions: Directions, contention: Contention) -> Box<dyn Policy> 
 /// The reading of IOPathTune that others are compared with: its place after the best static.
 const PUBLISHED: usize = 2;
 
-/// What each client does in each period.
+/// The work of each client in each period.
 type Schedule = Vec<Vec<Workload>>;
 
 /// Bandwidths of all clients together, by period; and how often a lever was moved.
@@ -150,7 +150,7 @@ fn by_run(rows: &[Vec<f64>]) -> Vec<f64> {
 struct Measure {
     runs: u64,
     seed: u64,
-    /// What each row has found, by policy.
+    /// The figures of each row, by policy.
     rows: Vec<Vec<Figures>>,
 }
 
@@ -174,7 +174,7 @@ impl Measure {
         Ok(())
     }
 
-    /// What all rows say of each policy together.
+    /// Writes what all rows together say of each policy.
     fn over_rows(&self, out: &mut impl Write) -> Result<(), Failure> {
         writeln!(out, "\n## All rows\n\n{OVER_ROWS}\n")?;
         writeln!(

@@ -28,26 +28,26 @@ pub(crate) const LATENCIES: [(&str, f64); 3] = [("near", 2e-3), ("between", 6e-3
 const LINK: f64 = 1.2e9;
 /// All servers' disks together, bytes a second.
 const DISKS: f64 = 1.6e9;
-/// Of which a client alone reaches.
+/// The share of it that a client alone reaches.
 const ONE_CLIENT: f64 = 0.6;
-/// What servers take in before they get slower, bytes in flight of all clients.
+/// The amount that servers take in before they get slower, bytes in flight of all clients.
 const QUEUE: f64 = 768e6;
-/// What a client's page cache takes in before programs wait, bytes.
+/// The amount that a client's page cache takes in before programs wait, bytes.
 const CACHE: f64 = 2e9;
 /// Standard deviations of logarithms: of a period, and of the servers' other load, which lasts.
 const NOISE: f64 = 0.04;
 const LOAD: f64 = 0.05;
 const LOAD_STAYS: f64 = 0.9;
 
-/// What a client's programs do.
+/// The work of a client's programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     /// The most contiguous bytes: no RPC is longer.
     contiguous: f64,
-    /// What an RPC costs a server beside its bytes, seconds: seeks.
+    /// The time that an RPC costs a server beside its bytes, seconds: seeks.
     cost: f64,
-    /// What programs would move without waiting, bytes a second.
+    /// The rate at which programs would move data without waiting, bytes a second.
     offered: f64,
 }
 

@@ -10,7 +10,7 @@ use crate::surroundings::{GAP, RUNS, Surroundings, World, normal};
 
 pub(crate) const USERS: Member = 5;
 
-/// What one of five users does, who learns each time what the run got.
+/// The behaviour of one of five users, who learns each time what the run got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Lie {
     /// Nothing: all are honest.
@@ -24,7 +24,7 @@ pub(crate) enum Lie {
 }
 
 impl Lie {
-    /// What it adds to the log of elapsed.
+    /// Returns what the lie adds to the log of elapsed.
     pub(crate) fn added(self, is_default: bool, rng: &mut ChaCha8Rng) -> f64 {
         match self {
             Lie::For(times) if is_default => times.ln(),

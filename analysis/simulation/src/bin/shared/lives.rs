@@ -24,7 +24,7 @@ pub(crate) enum Way {
     Alone,
 }
 
-/// What the first user does.
+/// The behaviour of the first user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Deed {
     /// By what the run got.
@@ -44,7 +44,7 @@ pub(crate) struct Life<'a> {
     pub(crate) runs: u32,
 }
 
-/// What the honest users' last recommendations gain, on average, as a share of the default's elapsed;
+/// Returns what the honest users' last recommendations gain, on average, as a share of the default's elapsed;
 /// and the least of these.
 pub(crate) fn live(life: &Life<'_>, seed: u64) -> [f64; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

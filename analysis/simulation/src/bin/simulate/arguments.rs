@@ -15,7 +15,7 @@ Examples:
                        --method default:design_points=6 --in-flight 8 --plot plots
   io-autotune-simulate --table burst-buffer.json --preset robert2020-table-v
 
-Formats, metrics and methods: docs/simulate.md.";
+Formats, metrics and methods: docs/papers/simulate.md.";
 
 /// Try tuning methods on tables of measurements
 ///
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// control runs, and nothing bounds the loss.
     #[arg(long, conflicts_with_all = ["exploring_only", "preset"])]
     pub(crate) outside_slurm: bool,
-    /// What a run does that the table lacks: it fails after the default's time, or counts as twice as
+    /// The outcome of a run that the table lacks: it fails after the default's time, or counts as twice as
     /// slow as the slowest and takes no time, as in the 2018 paper.
     #[arg(long, value_enum, default_value_t = Outside::Fails)]
     pub(crate) outside: Outside,
@@ -86,7 +86,7 @@ pub(crate) enum Preset {
     /// table VI.
     #[value(name = "robert2020-table-v")]
     Robert2020TableV,
-    /// Those of the 252 that regress, with neighbourhoods that are shares of the tested points.
+    /// Only those of the 252 that regress, with neighbourhoods that are shares of the tested points.
     #[value(name = "robert2020-table-v-of-the-tested")]
     Robert2020TableVOfTheTested,
 }
@@ -102,7 +102,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What a run does that the table lacks.
+/// The outcome of a run that the table lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Outside {
     Fails,

@@ -1,4 +1,4 @@
-//! Replays tables of measurements, and prints every metric of the papers: docs/simulate.md.
+//! Replays tables of measurements, and prints every metric of the papers: docs/papers/simulate.md.
 
 mod arguments;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// Seconds of the default.
 const DEFAULT_SECONDS: f64 = 100.0;
-/// What the values of a parameter add, by their place; the default's adds nothing. Together the best
+/// The effects of a parameter's values, by their place; the default's adds nothing. Together the best
 /// ones add -1, three quarters of it by two parameters; the worst ones 0.9.
 const STRIPES: [f64; 6] = [0.4, 0.2, 0.0, -0.3, -0.5, -0.3];
 const WRITERS: [f64; 8] = [0.0, -0.1, -0.2, -0.25, -0.25, -0.2, -0.1, 0.1];
@@ -16,12 +16,12 @@ const COLLECTIVE: [f64; 3] = [0.0, 0.1, -0.1];
 const READ_AHEAD: [f64; 6] = [0.05, 0.0, 0.0, 0.0, 0.0, 0.05];
 const WORDS: [&str; 3] = ["automatic", "enable", "disable"];
 
-/// What is tuned.
+/// The application that is tuned.
 pub(crate) trait Application: Sync {
     fn space(&self) -> &Space;
     /// Log of the default's elapsed over the parametrization's.
     fn log_gain(&self, parametrization: &Parametrization) -> f64;
-    /// What its runs do, by name.
+    /// Returns what its runs do, by the measures' names.
     fn measures(&self) -> Option<&BTreeMap<String, f64>> {
         None
     }

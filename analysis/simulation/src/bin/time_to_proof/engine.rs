@@ -1,4 +1,4 @@
-//! What this engine does otherwise than an earlier tag's, which has a file of its own beside this one.
+//! The calls of this tree's engine; a file beside this one has those of an earlier tag's engine.
 
 #[path = "hot.rs"]
 pub(crate) mod hot;
@@ -11,13 +11,13 @@ use io_autotune_model::{Effect, Gain};
 
 use crate::life::Given;
 
-/// What the page calls it.
+/// The engine's name on the page.
 pub(crate) const NAME: &str = "this tree";
 
-/// What decides how often control runs come.
+/// The state that decides how often control runs come.
 pub(crate) type Known = Outlook;
 
-/// What a study begins from.
+/// The knowledge that a study begins from.
 pub(crate) type Prior = Arc<io_autotune_engine::Prior>;
 
 pub(crate) fn known(gain: &Gain) -> Known {
@@ -43,7 +43,7 @@ pub(crate) fn intervals(evidence: &Evidence, _gain: &Gain) -> [Option<(f64, f64)
     }
 }
 
-/// What the next run gets; `draw`: the service's number.
+/// Returns what the next run gets; `draw` is the service's random number.
 pub(crate) fn suggest(
     epoch: Epoch<'_>,
     (prior, known): (Option<&Prior>, Known),

@@ -6,10 +6,10 @@ use io_autotune_model::{Gain, GainVerdict};
 
 use crate::life::Given;
 
-/// What the page calls it.
+/// The engine's name on the page.
 pub(crate) const NAME: &str = "0.2.0";
 
-/// What decides how often control runs come: whether a gain or a loss is claimed.
+/// The state that decides how often control runs come: whether a gain or a loss is claimed.
 pub(crate) type Known = bool;
 
 /// It begins from nothing.
@@ -41,7 +41,7 @@ pub(crate) fn intervals(_evidence: &Evidence, gain: &Gain) -> [Option<(f64, f64)
     [None, gain.low.zip(gain.high)]
 }
 
-/// What the next run gets; `draw`: the service's number.
+/// Returns what the next run gets; `draw` is the service's random number.
 pub(crate) fn suggest(
     epoch: Epoch<'_>,
     _known: (Option<&Prior>, Known),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::life::Outcome;
 
-/// Of the studies of one cell under one engine.
+/// The figures of the studies of one cell under one engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) engine: String,
@@ -47,7 +47,7 @@ pub(crate) struct Share {
     pub(crate) high: f64,
 }
 
-/// Of 95 % in the middle of a normal distribution.
+/// The bound, in standard deviations, of the middle 95 % of a normal distribution.
 const Z: f64 = 1.96;
 
 impl Figures {
@@ -98,7 +98,7 @@ impl Figures {
 }
 
 impl Quantile {
-    /// Of sorted numbers; `u32::MAX` stands for none.
+    /// Returns the quantile of sorted numbers; `u32::MAX` stands for none.
     pub(crate) fn of(sorted: &[u32], share: f64) -> Self {
         let studies = sorted.len() as f64;
         let spread = Z * (studies * share * (1.0 - share)).sqrt();
@@ -117,7 +117,7 @@ impl Quantile {
 }
 
 impl Share {
-    /// Of the studies of several cells together.
+    /// Returns the share over the studies of several cells together.
     pub(crate) fn together<'a>(shares: impl Iterator<Item = (&'a Share, usize)>) -> Self {
         let (hits, studies) = shares.fold((0.0, 0), |(hits, all), (share, studies)| {
             (hits + share.value * studies as f64, all + studies)

@@ -30,7 +30,7 @@ pub(crate) enum From {
     Adversaries,
 }
 
-/// What is begun from, by gain.
+/// The sources that studies begin from, by gain.
 pub(crate) const CELLS: [(f64, &[(From, &str)]); 3] = [
     (
         0.20,

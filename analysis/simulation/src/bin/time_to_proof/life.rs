@@ -15,7 +15,7 @@ use crate::application::Application;
 use crate::engine;
 use crate::surroundings::{GAP, Surroundings, World, normal};
 
-/// What came of a life.
+/// The outcome of a life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     /// Runs that were started before the first that is compared: of the settled phase, or of a proof.
@@ -24,19 +24,19 @@ pub(crate) struct Outcome {
     pub(crate) faster: Option<u32>,
     /// The same of a loss.
     pub(crate) slower: Option<u32>,
-    /// Whether the interval held, whenever there was one, the truth of the choice at that time.
+    /// True if the interval held, whenever there was one, the truth of the choice at that time.
     pub(crate) holds_choice: bool,
     /// The same of the mean of the tuned runs.
     pub(crate) holds_tuned: bool,
     /// The gain of the last choice, without noise.
     pub(crate) found: f64,
-    /// What the runs took beyond the last choice, as a share of what that takes.
+    /// The time that the runs took beyond the last choice, as a share of what that takes.
     pub(crate) regret: f64,
-    /// What slower runs than the default cost together, in runs of the default.
+    /// The cost of all slower runs than the default, in runs of the default.
     pub(crate) harm: f64,
 }
 
-/// What a run is given.
+/// The parametrization that a run is given, and why.
 pub(crate) struct Given {
     pub(crate) phase: Phase,
     pub(crate) role: Role,
@@ -72,17 +72,17 @@ struct Life<'a> {
     outcome: Outcome,
 }
 
-/// What lives.
+/// The study that lives.
 pub(crate) struct Study<'a> {
     pub(crate) application: &'a dyn Application,
     pub(crate) settings: &'a Settings,
-    /// What it begins from.
+    /// The knowledge that it begins from.
     pub(crate) prior: Option<&'a engine::Prior>,
-    /// Its runs in flight.
+    /// The number of runs in flight.
     pub(crate) at_once: usize,
     /// Noise that all runs of an hour share.
     pub(crate) hourly: f64,
-    /// Whether the site's other runs show how busy it is.
+    /// True if the site's other runs show how busy it is.
     pub(crate) others: bool,
     /// The runs of its life.
     pub(crate) horizon: u32,
@@ -255,7 +255,7 @@ impl Life<'_> {
         }
     }
 
-    /// What the last tuned run got.
+    /// Returns the parametrization of the last tuned run.
     fn choice(&self) -> Option<&Parametrization> {
         let mut judged = self.judged.iter().rev();
         let tuned = judged.find(|run| run.given.role == Role::Settled)?;

@@ -31,7 +31,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// The runs of a study's life.
 const HORIZON: u32 = 600;
-/// Of one that begins from others' studies.
+/// The same of a study that begins from others'.
 const HOT_HORIZON: u32 = 300;
 /// In the names of cells.
 const NO_GAIN: &str = "no gain";
@@ -48,9 +48,9 @@ struct Cell {
     at_once: usize,
     /// Noise that all runs of an hour share.
     hourly: f64,
-    /// Whether the site's other runs show how busy it is.
+    /// True if the site's other runs show how busy it is.
     others: bool,
-    /// Of a site: whose studies it begins from.
+    /// The site whose studies it begins from.
     from: Option<engine::hot::From>,
 }
 
@@ -240,7 +240,7 @@ fn measure(lives: usize, seed: u64, life: impl Fn(u64) -> Outcome + Sync) -> (Ve
     (outcomes, seconds)
 }
 
-/// What this thread has had of a processor.
+/// Returns the processor time of this thread.
 fn processor_seconds() -> f64 {
     let read = std::fs::read_to_string("/proc/thread-self/schedstat");
     let nanoseconds = read

@@ -17,15 +17,15 @@ use crate::surroundings::normal;
 /// The runs after which is looked.
 pub(crate) const LOOKS: [usize; 4] = [5, 10, 25, 50];
 
-/// What is tuned.
+/// The application that is tuned.
 pub(crate) trait Application: Sync {
-    /// What its runs do, by name.
+    /// Returns what its runs do, by the measures' names.
     fn measures(&self) -> &BTreeMap<String, f64>;
     /// Log of the best point's elapsed over the default's.
     fn best(&self) -> f64;
     /// The log of a point's elapsed over the default's, without noise.
     fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64;
-    /// What a run takes, in seconds.
+    /// Returns how long a run takes, in seconds.
     fn run(&self, space: &Space, given: &Parametrization, rng: &mut ChaCha8Rng) -> f64;
 }
 
@@ -54,7 +54,7 @@ impl Application for Noisy<'_> {
 /// At each look.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Life {
-    /// What is recommended, over the best.
+    /// The time of the recommended parametrization over the best's.
     pub(crate) recommended: Vec<f64>,
     /// The average run, over the default.
     pub(crate) average: Vec<f64>,
@@ -108,7 +108,7 @@ pub(crate) fn shared(sources: Vec<Source>) -> Vec<Arc<SharedSource>> {
     sources.map(|source| Arc::new(source.into())).collect()
 }
 
-/// What a study that begins from nobody learns.
+/// Returns what a study learns that begins from nobody.
 pub(crate) fn learnt(
     space: &Space,
     application: &impl Application,

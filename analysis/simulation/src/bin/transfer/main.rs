@@ -43,7 +43,7 @@ enum From {
     Site,
     /// Applications that have nothing in common with it.
     Unrelated,
-    /// Those that measure like it, and whose best is its worst.
+    /// Sources that measure like it, and whose best is its worst.
     Adversaries,
     /// Three of these, and as many of its site.
     Mixed,
@@ -116,7 +116,7 @@ fn main() -> Result<(), Failure> {
     page_of_patterns(&mut out, &patterns, &measured, &of)
 }
 
-/// What is measured: so many sites, and lives of each target.
+/// The extent of a measurement: the number of sites, and of lives of each target.
 struct Measured {
     sites: u64,
     lives: u64,

@@ -17,16 +17,16 @@ pub(crate) struct Pattern {
     told: Told,
 }
 
-/// What its file says besides.
+/// The other contents of its file.
 #[derive(Deserialize)]
 struct Told {
-    /// Of runs of the default, by name.
+    /// The measures of runs of the default, by name.
     default_measures: BTreeMap<String, f64>,
     held_out: bool,
 }
 
 impl Pattern {
-    /// Those of a folder, by name.
+    /// Reads the patterns of a folder, by name.
     pub(crate) fn read(folder: &Path) -> Result<Vec<Self>, Failure> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(folder)? {

@@ -14,7 +14,7 @@ pub(crate) const FAMILIES: usize = 3;
 /// Applications of each family.
 pub(crate) const MEMBERS: usize = 4;
 const DEFAULT_SECONDS: f64 = 100.0;
-/// What the best point takes, as a share of the default: the log of its inverse is between these.
+/// The gain of the best point: the log of the default's time over its own is between these.
 const LEAST_GAIN: f64 = 0.15;
 const MOST_GAIN: f64 = 0.9;
 /// How much of an application's response is everyone's, its family's, and its own.
@@ -37,12 +37,12 @@ pub(crate) fn space() -> Result<Space, Failure> {
     ]))?)
 }
 
-/// What values add to the log of elapsed, before it is scaled.
+/// The effects of values on the log of elapsed, before it is scaled.
 #[derive(Clone, Debug)]
 struct Response {
-    /// Of each parameter's levels.
+    /// The effects of each parameter's levels.
     curves: Vec<Vec<f64>>,
-    /// Of two parameters together, both moved towards their ends.
+    /// The effects of two parameters together, both moved towards their ends.
     pairs: Vec<(usize, usize, f64)>,
 }
 
@@ -91,7 +91,7 @@ impl Response {
 pub(crate) struct Application {
     parts: Vec<(f64, Response)>,
     levels: Vec<(usize, bool)>,
-    /// What the parts are multiplied by; negative where the best is made the worst.
+    /// The factor of all parts; negative where the best is made the worst.
     pub(crate) scale: f64,
     default: f64,
     /// Log of the best point's elapsed over the default's.
@@ -147,7 +147,7 @@ impl Application {
             .sum()
     }
 
-    /// What the best point has before scaling.
+    /// Returns the effect of the best point before scaling.
     fn lowest(&self) -> f64 {
         let mut point = Point(vec![0; self.levels.len()]);
         let mut lowest = f64::INFINITY;

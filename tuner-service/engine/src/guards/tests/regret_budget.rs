@@ -23,7 +23,7 @@ fn expected_regret(
     settings: &Settings,
 ) -> ExpectedRegret {
     let runs = history.tally.total + pending.iter().map(|run| run.count).sum::<u64>();
-    let view = Modelled::new(View::new(space, history, pending), None);
+    let view = Modelled::new(View::new(space, history, pending), None).capped(true);
     let estimator = settings.method().estimator();
     ExpectedRegret::of(&view, estimator, &settings.regret, settings.budget, runs)
 }
@@ -84,16 +84,16 @@ fn by_hand() {
     let expected = times(weight * 2.0_f64.logarithm());
     let all = regret(&slow);
     assert!((all.regret - expected).abs() < 1e-3, "{all:?}, {expected}");
-    assert_eq!((all.bound, all.is_reached()), (3.0, true));
+    assert_eq!((all.bound, all.is_reached()), (4.0, true));
     // Gains do not offset regret, and are no regret themselves.
     let gains = known(&[(0, &[100.0; 4]), (1, &[50.0; 4]), (2, &[50.0; 4])]);
     assert_eq!(regret(&gains).regret, 0.0);
-    // From 30 runs on the bound is a tenth of the runs.
+    // The bound grows by a tenth of a run with each run.
     let mut later = slow.clone();
     later.tally.total = 200;
     assert_eq!(
         (regret(&later).bound, regret(&later).is_reached()),
-        (20.0, false)
+        (22.0, false)
     );
     // There is no regret before the default is known, nor where a single run cannot show a
     // difference.
@@ -206,7 +206,7 @@ fn exploration_pauses_and_goes_on() {
         live(&space, &settings, 3, 200, time, |suggestion, history| {
             if let Some((regret, bound)) = pause(suggestion) {
                 assert!(
-                    regret >= bound && bound >= 3.0,
+                    regret >= bound && bound >= 2.0,
                     "{method}: {regret} {bound}"
                 );
                 assert_eq!(suggestion.role, Role::BestKnown);
@@ -217,7 +217,9 @@ fn exploration_pauses_and_goes_on() {
             last = Some(expected_regret(&space, history, &[], &settings));
         });
         let last = last.unwrap();
-        assert!(held >= 20, "{method}: {held}");
+        // Ours tries hardly anything that it expects to be so slow.
+        let is_ours = *method == MethodName::SurrogateGenetic;
+        assert!(held >= 20 || is_ours, "{method}: {held}");
         // The surrogate expects the default's neighbours to be like it, so it loses somewhat more.
         let most = if *method == MethodName::SurrogateGenetic {
             30
@@ -313,7 +315,7 @@ fn the_overshoot_of_one_run_is_forgiven() {
         for (ordinal, (level, time)) in (first + 4..).zip(times) {
             all.push(tested(&space, &[*level], &[*time], ordinal));
         }
-        let mut history = history(all, times.len() as u64, 10);
+        let mut history = history(all, times.len() as u64, 4 + times.len() as u64);
         history.tally.baseline = 4;
         history
     };
@@ -326,9 +328,9 @@ fn the_overshoot_of_one_run_is_forgiven() {
     // A service numbers all of its runs, and this study is not its first.
     let late = known_since(1_000_000, &[(1, 200.0), (2, 900.0)]);
     assert_eq!(of(&late, &settings), once);
-    // From 30 runs on the bound grows, so that exploring may go on.
+    // The bound grows with each run, so that exploring may go on.
     let mut later = known(&[(1, 200.0), (2, 900.0)]);
-    later.tally.total = 32;
+    later.tally.total = 8;
     let later = of(&later, &settings);
     assert!(
         !later.is_reached() && (later.regret_left() - 0.2).abs() < 1e-9,
@@ -433,7 +435,7 @@ proptest! {
         let time = slopes(seed, spread);
         live_in_flight(&space, &settings, seed, at_once, time, |suggestion, history, pending| {
             let point = space.validate(&suggestion.parametrization).unwrap();
-            let view = Modelled::new(View::new(&space, history, pending), None);
+            let view = Modelled::new(View::new(&space, history, pending), None).capped(true);
             let expected = expected_regret(&space, history, pending, &settings);
             if suggestion.role.explores() && may_regret_at(&view, &point) {
                 let (cost, after) = view.posterior().map_or((0.0, 0.0), |posterior| {
@@ -466,7 +468,7 @@ fn odd_numbers_are_no_loss() {
     };
     let regret = expected_regret(&space, &history, &[], &settings);
     assert!(
-        regret.regret.is_finite() && regret.bound == 3.0,
+        regret.regret.is_finite() && regret.bound == 2.0,
         "{regret:?}"
     );
 }

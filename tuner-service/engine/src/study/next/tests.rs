@@ -1,5 +1,6 @@
+use io_autotune_model::run::Role;
 use io_autotune_model::space::Parametrization;
-use io_autotune_model::{Outlook, Pause, Progress};
+use io_autotune_model::{BudgetOf, Outlook, OverBudget, Pause, Progress};
 use io_autotune_search::history::History;
 use io_autotune_search::math::Portable;
 use rand::{RngExt, SeedableRng};
@@ -85,6 +86,12 @@ impl Life {
                 seconds: world.random_range(60..400),
                 told_by: ToldBy::Squeue,
             }),
+            over_budget: seldom(world).then_some(OverBudget {
+                of: BudgetOf::User,
+                budget: 20.0,
+                run: 1.0,
+                spent: Some(19.5),
+            }),
             ..Steering::default()
         }
     }
@@ -104,7 +111,7 @@ fn standing(search: Rule, explored: u64) -> Standing {
             exploring: 8,
             controls: true,
             default_counted: 10,
-            default_runs: 10,
+            between: false,
             baseline_runs: 4,
             baseline_given_up: false,
             longer_limit: None,
@@ -157,6 +164,47 @@ fn a_pause_says_what_it_cost_and_after_how_many_runs_it_explores_again() {
 }
 
 #[test]
+fn runs_between_two_trials_count_on_the_way_to_a_choice() {
+    let mut searching = standing(Rule::Search, 20);
+    let left = |searching: &Standing| {
+        let next = said(searching, &Steering::default(), None);
+        (next.rule, next.says)
+    };
+    let (rule, says) = left(&searching);
+    assert_eq!(rule, Rule::Search);
+    assert!(
+        says.ends_with("about 30 runs are left to a choice"),
+        "{says}"
+    );
+    searching.progress.between = true;
+    let (rule, says) = left(&searching);
+    assert_eq!(rule, Rule::Search, "30 is a multiple of three");
+    assert!(
+        says.ends_with("about 90 runs are left to a choice"),
+        "{says}"
+    );
+    searching.progress.total = 31;
+    assert_eq!(
+        left(&searching),
+        (
+            Rule::BestBetween,
+            "the best known values, as most runs between two trials: the next trial after 2 runs, and about 90 \
+             runs are left to a choice"
+                .to_owned()
+        )
+    );
+    // Six trials in a row come first, up to run 10.
+    searching.progress.total = 4;
+    searching.progress.explored = 0;
+    let (_, says) = left(&searching);
+    let all = 6 + 3 * 44;
+    assert!(
+        says.ends_with(&format!("about {all} runs are left to a choice")),
+        "{says}"
+    );
+}
+
+#[test]
 fn an_order_and_a_short_limit_decide_before_the_search() {
     let searching = standing(Rule::Search, 20);
     let rule = |steering: Steering| said(&searching, &steering, None).rule;
@@ -206,6 +254,40 @@ fn an_order_and_a_short_limit_decide_before_the_search() {
     );
     assert_eq!(next.unless, [Unknown::Limit]);
     assert!(next.says.contains("may take 300 s"), "{}", next.says);
+}
+
+#[test]
+fn a_spent_budget_stops_what_would_explore_and_nothing_else() {
+    let over = |budget| {
+        let over_budget = Some(OverBudget {
+            of: BudgetOf::User,
+            budget,
+            run: 2.0,
+            spent: Some(19.5),
+        });
+        Steering {
+            over_budget,
+            ..Steering::default()
+        }
+    };
+    let next = said(&standing(Rule::Search, 20), &over(20.0), None);
+    assert_eq!(next.rule, Rule::ExploringBudget);
+    assert!(next.says.starts_with(
+        "the best known values, because the user has spent 19.5 of 20 node-hours for exploring today, and this run may \
+         take 2: it explores again tomorrow"
+    ), "{}", next.says);
+    let small = said(&standing(Rule::Search, 20), &over(1.0), None);
+    assert!(!small.says.contains("tomorrow"), "{}", small.says);
+    for rule in [
+        Rule::Concluded,
+        Rule::Proof,
+        Rule::RegretBudget,
+        Rule::AwaitingResults,
+    ] {
+        let known = standing(rule, 20);
+        let without = said(&known, &Steering::default(), None);
+        assert_eq!(said(&known, &over(20.0), None), without, "{rule}");
+    }
 }
 
 #[test]
@@ -281,4 +363,52 @@ fn what_is_said_of_the_next_run_is_what_it_gets() {
         never.iter().all(|rule| of_other_tests.contains(rule)),
         "{never:?}"
     );
+}
+
+/// A run that would explore gets the best known over the budget, in the same phase; every other run
+/// gets what it would have got.
+#[test]
+fn a_spent_budget_changes_what_would_explore_and_nothing_else() {
+    let mut spared = 0;
+    for seed in 0..20 {
+        let mut life = Life::new(seed);
+        for _ in 0..60 {
+            let steering = Steering {
+                over_budget: None,
+                ..life.steering()
+            };
+            let over = OverBudget {
+                of: BudgetOf::Site,
+                budget: 20.0,
+                run: 1.0,
+                spent: None,
+            };
+            let without_room = Steering {
+                over_budget: Some(over),
+                ..steering.clone()
+            };
+            let epoch = Epoch::new(&life.space, &life.settings, life.seed).with_draw(0.3);
+            let mixture = mixture(&life.space, &life.history, &life.settings);
+            let decided = |steering: &Steering| {
+                let situation = epoch.situation(&life.history, &life.pending, steering);
+                situation.with_mixture(mixture, &life.history).decide()
+            };
+            let (free, bound) = (decided(&steering), decided(&without_room));
+            match free.suggestion.role.explores() {
+                true => {
+                    spared += 1;
+                    assert_eq!(bound.suggestion.role, Role::BestKnown, "{free:?}");
+                    assert_eq!(bound.suggestion.phase, free.suggestion.phase);
+                }
+                false => assert_eq!(bound, free),
+            }
+            life.pending.push(started(&free.suggestion));
+            while life.pending.len() > life.at_once {
+                let run = life.pending.remove(0);
+                let outcome = life.outcome(&run.parametrization);
+                finish(&mut life.history, &run, outcome);
+            }
+        }
+    }
+    assert!(spared > 200, "{spared}");
 }

@@ -225,7 +225,7 @@ fn eliminate(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
 }
 
 #[test]
-fn alabed2021_other_tasks_provide_more_data_per_iteration() {
+fn alabed2021_other_tasks_tell_more_of_each_sample() {
     let space = grid(&[6, 6, 6]);
     let every = space.points(1000).unwrap();
     let (mut alone, mut joint, mut with_noise) = (0.0, 0.0, 0.0);

@@ -13,6 +13,7 @@ use super::*;
 use crate::config::Config;
 use crate::door::Door;
 use crate::listen::{self, Listeners};
+use crate::tls;
 
 const ELSEWHERE: &str = "this address is for root of the nodes; ask at that of users";
 
@@ -109,7 +110,13 @@ async fn where_nodes_come_from_any_port_their_users_are_told_to_ask_elsewhere() 
         let address = nodes.tcp_addresses()[0];
         let (stop, stopping) = watch::channel(false);
         let router = service.door(Door::Nodes);
-        let serving = tokio::spawn(listen::serve(Door::Nodes, nodes, router, stopping));
+        let serving = tokio::spawn(listen::serve(
+            Door::Nodes,
+            nodes,
+            router,
+            tls::none(),
+            stopping,
+        ));
         for path in ["/v1/runs/start", "/v1/runs/finish", "/v1/runs/over"] {
             let signed = service.user(ALICE).signed("POST", path, body());
             let told = over_tcp(address, &signed).await;

@@ -13,6 +13,7 @@ use super::{ALICE, ROOT, TestService};
 use crate::config::ListenConfig;
 use crate::door::Door;
 use crate::listen::{Listeners, serve};
+use crate::tls;
 
 /// The most bytes that may be in the sockets' and the server's buffers when it closes the
 /// connection.
@@ -43,7 +44,7 @@ impl Listening {
         Self {
             directory,
             stop,
-            serving: tokio::spawn(serve(Door::Users, users, router, stopping)),
+            serving: tokio::spawn(serve(Door::Users, users, router, tls::none(), stopping)),
         }
     }
 

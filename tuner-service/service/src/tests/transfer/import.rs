@@ -137,7 +137,8 @@ async fn the_next_run_elsewhere_is_the_one_that_would_have_come_here() {
         .import(&here.exported(ALICE, "ocean").await)
         .await
         .ok();
-    for _ in 0..6 {
+    // A settled study's runs depend on a draw, which differs.
+    for _ in 0..4 {
         let (one, other) = (here.job(ALICE, "app=ocean"), there.job(ALICE, "app=ocean"));
         // Jobs there have ids that no imported one has.
         let mut other = other;

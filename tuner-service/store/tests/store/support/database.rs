@@ -24,6 +24,11 @@ impl Database {
         Self(io_autotune_test_database::Database::new().await)
     }
 
+    /// The same with a clock that the test sets.
+    pub(crate) async fn with_clock() -> Self {
+        Self(io_autotune_test_database::Database::with_clock().await)
+    }
+
     /// A database without a schema.
     pub(crate) async fn empty() -> Self {
         Self(io_autotune_test_database::Database::empty().await)

@@ -8,7 +8,7 @@ use io_autotune_model::{
     NotCountedBecause, Outcome, Parametrization, Phase, Point, Role, Sluid, Space,
 };
 use io_autotune_store::{
-    Audit, Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store,
+    Audit, Budgets, Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store,
     StoreError, StudyKey, StudyState, Verdict,
 };
 use jiff::Timestamp;
@@ -95,6 +95,7 @@ pub(crate) fn decision(phase: Phase, role: Role, parametrization: Parametrizatio
         suggestion: json!({ "role": role }),
         delivery: json!({ "files": [{ "text": parametrization.to_string() }] }),
         parametrization,
+        explores: None,
     }
 }
 
@@ -109,6 +110,7 @@ pub(crate) struct Start {
     pub(crate) request: Value,
     /// The begin of the launch by slurmctld's clock.
     pub(crate) began_at: Option<Timestamp>,
+    pub(crate) budgets: Option<Budgets>,
 }
 
 /// The way in which a start waits for its study.
@@ -138,6 +140,7 @@ impl Start {
             lock: Lock::Wait(Duration::from_secs(10)),
             request: json!({ "mode": "tune" }),
             began_at: None,
+            budgets: None,
         }
     }
 
@@ -151,6 +154,7 @@ impl Start {
             request: self.request.clone(),
             space: &self.space,
             began_at: self.began_at,
+            budgets: self.budgets,
         }
     }
 

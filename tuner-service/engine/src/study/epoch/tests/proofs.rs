@@ -102,19 +102,23 @@ fn what_a_proof_is_of_ran_twice_before() {
 fn a_proof_does_not_wait_for_what_looks_better_and_ran_once() {
     let settings = Settings::default();
     let space = grid(&[5, 4, 4]);
-    let mut history = History::default();
-    let confirms = |next: &Suggestion| matches!(next.reason, Reason::Confirm { .. });
-    live(&mut history, &settings, Outlook::Open, |next, _| {
-        !confirms(next)
-    });
+    let (mut history, _) = about_to_prove(&settings);
     let epoch = Epoch::new(&space, &settings, 7).with_draw(0.9);
-    let confirmed = epoch.suggest(&history, &[]);
-    finish(&mut history, &started(&confirmed), Outcome::Elapsed(58.0));
+    let proved = epoch.suggest(&history, &[]);
+    assert!(is_proof(&proved), "{proved:?}");
+    let new = Point(vec![4, 3, 3]);
+    let lucky = Pending {
+        parametrization: space.parametrization(&new),
+        phase: Phase::Search,
+        role: Role::Search,
+        count: 1,
+    };
+    finish(&mut history, &lucky, Outcome::Elapsed(44.0));
     let leader = epoch.leader(&history).unwrap();
-    assert_ne!(leader, confirmed.parametrization, "another looks better");
+    assert_ne!(leader, proved.parametrization, "another looks better");
     let next = epoch.suggest(&history, &[]);
     assert!(is_proof(&next), "{next:?}");
-    assert_eq!(next.parametrization, confirmed.parametrization);
+    assert_eq!(next.parametrization, proved.parametrization);
 }
 
 #[test]

@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Whether the process was asked to end.
+/// The time in which a signal is heard.
+const HEARD: Duration = Duration::from_millis(50);
+
+/// The signals that ask the process to end.
 #[derive(Clone, Debug)]
-pub(super) struct Signals(Arc<AtomicBool>);
+pub(crate) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
     /// Takes them from now on. Further ones change nothing: `timeout` sends its own twice, and what runs
     /// is ended within seconds.
-    pub(super) fn taken() -> std::io::Result<Self> {
+    pub(crate) fn taken() -> std::io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let ignored = ignored();
         let taken = [SIGINT, SIGTERM, SIGHUP].into_iter();
@@ -23,9 +27,20 @@ impl Signals {
         Ok(Signals(asked))
     }
 
-    /// Whether one came.
-    pub(super) fn came(&self) -> bool {
+    /// True if one came.
+    pub(crate) fn came(&self) -> bool {
         self.0.load(Ordering::SeqCst)
+    }
+
+    /// Waits so long, or until one comes. Nothing else runs on the thread meanwhile.
+    pub(crate) fn wait(&self, time: Duration) {
+        let began = Instant::now();
+        while !self.came() {
+            match time.checked_sub(began.elapsed()) {
+                Some(left) if !left.is_zero() => std::thread::sleep(left.min(HEARD)),
+                _ => return,
+            }
+        }
     }
 }
 

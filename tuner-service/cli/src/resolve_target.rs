@@ -5,7 +5,7 @@ use io_autotune_protocol::StudySummary;
 use crate::arguments::{StudiesAsked, StudiesOf};
 use crate::service::{CliError, Service};
 use crate::slurm;
-use crate::words::{Ambiguity, Job, Named, Reading, Target, Thing};
+use crate::targets::{Ambiguity, Job, Named, Reading, Target, Thing};
 
 /// One of two things to compare.
 #[derive(Debug)]

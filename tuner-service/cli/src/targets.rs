@@ -3,7 +3,7 @@
 //!
 //! `app:NAME` (`application:NAME`), `study:N` and `job:N` say what they name. A word alone names
 //! what the command is about. If it can be read in two ways it is kept with both readings, and what
-//! exists decides ([`crate::meaning`]).
+//! exists decides ([`crate::resolve_target`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -288,21 +288,16 @@ impl Ambiguity {
             self.word,
             what.join(" or ")
         );
-        let places = typed
-            .iter()
-            .skip(1)
-            .filter(|one| **one == self.word)
-            .count();
+        let places = typed.iter().skip(1).filter(|one| **one == self.word);
+        let is_clear = places.count() == 1;
         for reading in &self.readings {
-            let line = match places {
-                1 => {
-                    let words = typed.iter().skip(1).map(|one| match *one == self.word {
-                        true => quoted(&reading.written),
-                        false => quoted(one),
-                    });
-                    format!("io-autotune {}", Vec::from_iter(words).join(" "))
-                }
-                _ => reading.written.clone(),
+            let words = typed.iter().skip(1).map(|one| match *one == self.word {
+                true => quoted(&reading.written),
+                false => quoted(one),
+            });
+            let line = match is_clear {
+                true => format!("io-autotune {}", Vec::from_iter(words).join(" ")),
+                false => reading.written.clone(),
             };
             text.push_str(&format!("\n  {line}"));
         }
@@ -311,7 +306,7 @@ impl Ambiguity {
 }
 
 /// A word as it is written in a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -23,7 +23,7 @@ pub fn usual_comparison(runs: u32) -> u32 {
     USUAL.max(runs / 5 * 2).min(runs / 2)
 }
 
-/// What a plan cannot do, or does otherwise than it was asked to.
+/// A note on a plan that cannot do, or does otherwise, what it was asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Hint {
@@ -33,7 +33,7 @@ pub enum Hint {
         runs: u32,
         /// How many compare.
         compared: u32,
-        /// Whether some draws show a large gain.
+        /// True if some draws show a large gain.
         may_show: bool,
         /// With so many runs in all, and so many of them compared, a large gain is shown.
         needs: Needs,
@@ -97,12 +97,12 @@ impl fmt::Display for Hint {
     }
 }
 
-/// What a comparison needs to show a large gain.
+/// The numbers of runs with which a comparison shows a large gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
     /// All runs.
     pub runs: u32,
-    /// Those that compare.
+    /// The runs that compare.
     pub compare: u32,
 }
 

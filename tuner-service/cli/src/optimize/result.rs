@@ -1,4 +1,4 @@
-//! What came of a command's study: its gain with an interval, and the command line to use.
+//! The result of a command's study: its gain with an interval, and the command line to use.
 
 use io_autotune_optimize::session::{
     Failures, Gained, Goal, Known, Outcome, Session, Unit, Verdict,
@@ -11,7 +11,7 @@ use super::storage::Storage;
 use super::template::Template;
 use crate::render::units::{percent, seconds};
 
-/// What came of it.
+/// The result of a study.
 pub(super) struct Told<'a> {
     pub(super) session: &'a Session,
     pub(super) template: &'a Template,
@@ -93,8 +93,8 @@ impl Told<'_> {
         self.session.plan().goal
     }
 
-    /// Whether what was chosen is to be used: where it is shown to be better, where nobody wanted that
-    /// shown, and where the default does not complete.
+    /// True if the choice is to be used: it is shown to be better, or nobody wanted that shown, or the
+    /// default does not complete.
     fn uses_best(&self, gained: Option<&Gained>) -> bool {
         let completes = self.session.default().1.n > 0;
         !completes || gained.is_none_or(|gained| gained.verdict == Verdict::Better)
@@ -126,8 +126,8 @@ impl Told<'_> {
         if self.session.default().1.n == 0 {
             return "not known, as the default did not complete; what was chosen does".to_owned();
         }
-        let is_said = |gained: &&Gained| !reason(gained).contains("failed");
-        let failures = gained.filter(is_said).map_or_else(String::new, failures);
+        let unsaid = gained.filter(|gained| !gained.fails_more);
+        let failures = unsaid.map_or_else(String::new, failures);
         self.shown(gained, is_default) + &failures
     }
 

@@ -25,7 +25,7 @@ pub struct Found {
 
 /// A file that was read as far as possible.
 #[derive(Clone, Debug)]
-pub struct Every<T> {
+pub struct Parsed<T> {
     /// The file without its mistakes; none if too little is left. A missing text is read as an
     /// empty one.
     pub value: Option<T>,
@@ -35,10 +35,10 @@ pub struct Every<T> {
 
 /// Reads a text, and finds all mistakes in it.
 #[must_use]
-pub fn every<T: DeserializeOwned>(text: &str) -> Every<T> {
+pub fn parse_recoverable<T: DeserializeOwned>(text: &str) -> Parsed<T> {
     let (mut root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Every {
+        return Parsed {
             value: None,
             found: sorted(errors.iter().map(as_it_is).collect()),
         };
@@ -48,7 +48,7 @@ pub fn every<T: DeserializeOwned>(text: &str) -> Every<T> {
     for _ in 0..MOST {
         let error = match read::<T>(root.clone()) {
             Ok(value) => {
-                return Every {
+                return Parsed {
                     value: Some(value),
                     found: sorted(found),
                 };
@@ -63,7 +63,7 @@ pub fn every<T: DeserializeOwned>(text: &str) -> Every<T> {
             break;
         }
     }
-    Every {
+    Parsed {
         value: None,
         found: sorted(found),
     }
@@ -386,14 +386,14 @@ mod tests {
     }
 
     fn lines(text: &str) -> Vec<(usize, String)> {
-        let found = every::<Sample>(text).found.into_iter();
+        let found = parse_recoverable::<Sample>(text).found.into_iter();
         let line = |found: &Found| text[..found.place.start].matches('\n').count() + 1;
         found.map(|one| (line(&one), one.problem)).collect()
     }
 
     #[test]
     fn a_good_file_is_read() {
-        let read = every::<Sample>("name = 'x'\n[[lists]]\nleast = 1\nmost = 2\n");
+        let read = parse_recoverable::<Sample>("name = 'x'\n[[lists]]\nleast = 1\nmost = 2\n");
         assert_eq!(read.found, []);
         let value = read.value.unwrap();
         assert_eq!((value.name.as_str(), value.lists.len()), ("x", 1));
@@ -420,7 +420,7 @@ mod tests {
         let misspelt = lines("nmae = 'x'\nsize = 'y'\n");
         let places: Vec<usize> = misspelt.iter().map(|(line, _)| *line).collect();
         assert_eq!(places, [1, 2], "{misspelt:?}");
-        let read = every::<Sample>("nmae = 'x'\nsize = 1\n");
+        let read = parse_recoverable::<Sample>("nmae = 'x'\nsize = 1\n");
         assert_eq!(read.value.map(|value| value.name), Some(String::new()));
         assert_eq!(lines("[[lists]]\nleast = 'x'\nmost = 'y'\n").len(), 3);
         assert_eq!(lines("size = 1\n")[0].1, "missing field `name`");
@@ -429,7 +429,7 @@ mod tests {
             #[expect(dead_code, reason = "only its kind matters")]
             lists: Vec<Element>,
         }
-        let missing = every::<Listed>("x = 1\n").found;
+        let missing = parse_recoverable::<Listed>("x = 1\n").found;
         assert_eq!(missing.len(), 1, "{missing:?}");
         // This applies only to the same table: another table still lacks the key.
         let other = lines("nmae = 'x'\n[[lists]]\nlaest = 1\nmost = 2\n[[lists]]\nmost = 2\n");
@@ -480,7 +480,7 @@ mod tests {
             ("all = 1\nleast = 1", vec!["write all, or"]),
             ("least = 1", vec!["needs most"]),
         ] {
-            let found = every::<File>(&format!("[[ones]]\n{one}\n")).found;
+            let found = parse_recoverable::<File>(&format!("[[ones]]\n{one}\n")).found;
             assert_eq!(found.len(), told.len(), "{one}: {found:?}");
             for (one, told) in found.iter().zip(told) {
                 assert!(one.problem.contains(told), "{one:?}");

@@ -6,22 +6,31 @@
 //! read the connection, write its result and end. Root takes one structure from it: a line `STATUS
 //! LENGTH SIGNATURE` (`-` without a signature), followed by that many bytes of body. If there is no
 //! answer, the line has the reason instead: after `!` if the peer does not speak HTTP to its end,
-//! after `?` if the answer is not acceptable.
+//! after `%` if there is no TLS with it, after `?` if the answer is not acceptable.
+//!
+//! With TLS each byte that is sent depends on bytes that have come. So the whole connection is that
+//! process's: root, which has connected, gives it the request in clear text and touches the
+//! connection no more.
+
+mod source;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use nix::poll::{PollFd, PollFlags, ppoll};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::unix::pipe;
+use tokio::net::UnixStream;
 
+use self::source::{Clear, Encrypted, Source};
 use super::{ANSWER_LIMIT, Reply};
 use crate::confined::confine;
-use crate::shown::shown;
+use crate::printable::shown;
 use crate::signature::ANSWER_HEADER;
 
 /// A function that builds the command by which this program starts itself to call [`read_answer`].
@@ -34,9 +43,12 @@ const HEADERS: usize = 32;
 const LINE_LIMIT: usize = HEAD_LIMIT;
 /// The life of a reader in seconds, far above any deadline, after which a forgotten reader ends.
 const LIFE: u32 = 300;
+/// The most data of a reader in bytes: several times what the longest request and answer take, and
+/// far less than what would make a node's other processes suffer.
+const MEMORY: u64 = 64 * 1024 * 1024;
 
 /// The reason why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Unread {
     #[error("the connection ended before the answer did")]
     Ended,
@@ -46,13 +58,25 @@ enum Unread {
     TooLong,
     #[error("the answer does not say how long it is")]
     NoLength,
+    #[error("{0}")]
+    Tls(String),
 }
 
-/// A connection whose answers are read by another process.
+/// What a reader needs to know for TLS.
+pub(super) struct Secured {
+    /// `host:port`, for whose host the certificate must be.
+    pub(super) address: String,
+    /// The file of the authorities that are believed.
+    pub(super) authority: Arc<Path>,
+}
+
+/// A connection whose answers are read by another process. With TLS it carries one request: the
+/// keys are gone with its reader.
 pub(super) struct Apart {
     requests: Box<dyn AsyncWrite + Send + Unpin>,
     answers: OwnedFd,
     reader: Reader,
+    secured: Option<Secured>,
 }
 
 /// A reader, which is killed when nobody waits for it any more.
@@ -67,7 +91,7 @@ impl Drop for Reading {
 }
 
 impl Apart {
-    pub(super) fn over<S>(stream: S, reader: Reader) -> io::Result<Self>
+    pub(super) fn over<S>(stream: S, reader: Reader, secured: Option<Secured>) -> io::Result<Self>
     where
         S: AsFd + AsyncWrite + Send + Unpin + 'static,
     {
@@ -75,30 +99,44 @@ impl Apart {
             answers: stream.as_fd().try_clone_to_owned()?,
             requests: Box::new(stream),
             reader,
+            secured,
         })
     }
 
     pub(super) async fn send(&mut self, request: http::Request<Bytes>) -> io::Result<Reply> {
-        let (from_reader, to_us) = io::pipe()?;
+        let (ours, readers) = StdUnixStream::pair()?;
+        let mut command = (self.reader)();
+        if let Some(secured) = &self.secured {
+            command.arg(&secured.address).arg(&*secured.authority);
+        }
         let _reading = Reading(
-            (self.reader)()
+            command
                 .env_clear()
                 .current_dir("/")
                 .stdin(Stdio::from(self.answers.try_clone()?))
-                .stdout(Stdio::from(OwnedFd::from(to_us)))
+                .stdout(Stdio::from(OwnedFd::from(readers)))
                 .stderr(Stdio::null())
                 .spawn()?,
         );
-        let result = pipe::Receiver::from_owned_fd(from_reader.into())?;
+        // Else its end would not be seen while the command holds the reader's side.
+        drop(command);
+        ours.set_nonblocking(true)?;
+        let (result, mut to_reader) = UnixStream::from_std(ours)?.into_split();
         let mut told = Vec::new();
         let limit = (LINE_LIMIT + ANSWER_LIMIT) as u64;
         let mut result = result.take(limit);
         let request = wire(request);
+        let sent = async {
+            match &self.secured {
+                None => self.requests.write_all(&request).await,
+                Some(_) => {
+                    to_reader.write_all(&request).await?;
+                    to_reader.shutdown().await
+                }
+            }
+        };
         // The service may send a refusal before it has read the whole request.
-        let (_, read) = tokio::join!(
-            self.requests.write_all(&request),
-            result.read_to_end(&mut told)
-        );
+        let (_, read) = tokio::join!(sent, result.read_to_end(&mut told));
         read?;
         reply(told)
     }
@@ -129,6 +167,7 @@ fn reply(mut told: Vec<u8>) -> io::Result<Reply> {
     let line = str::from_utf8(&told[..end]).map_err(|_| unreadable())?;
     for (mark, kind) in [
         ('!', io::ErrorKind::UnexpectedEof),
+        ('%', io::ErrorKind::ConnectionAborted),
         ('?', io::ErrorKind::InvalidData),
     ] {
         if let Some(why) = line.strip_prefix(mark) {
@@ -153,16 +192,37 @@ fn reply(mut told: Vec<u8>) -> io::Result<Reply> {
 
 /// The reader: reads one answer from the connection that is its standard input, and writes it to
 /// standard output in the form above. Returns an error if it cannot be written.
-pub fn read_answer() -> io::Result<()> {
+///
+/// `secured`: with TLS, `host:port` and the file of authorities. Then standard output is a socket
+/// from which the request is to be taken first.
+pub fn read_answer(secured: Option<(&str, &Path)>) -> io::Result<()> {
     let mut received = vec![0; HEAD_LIMIT + ANSWER_LIMIT];
     let mut line = Vec::with_capacity(LINE_LIMIT);
-    let connection = io::stdin().as_fd().try_clone_to_owned()?;
-    let (mut connection, mut result) = (
-        File::from(connection),
-        File::from(io::stdout().as_fd().try_clone_to_owned()?),
-    );
-    confine(Some(LIFE), &[]);
-    let told = match answer(&mut connection, &mut received) {
+    let connection = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut result = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let read = match secured {
+        None => {
+            let mut connection = Clear(connection);
+            confine(Some(LIFE), MEMORY, &[]);
+            let read = answer(&mut connection, &mut received);
+            // Nothing is closed, because that system call is no longer allowed.
+            std::mem::forget(connection);
+            read
+        }
+        Some((address, authority)) => {
+            // Both are root's: what comes from the network is read by nobody.
+            let mut request = Vec::new();
+            result.read_to_end(&mut request)?;
+            let session = Encrypted::begun(connection, address, authority, &request);
+            confine(Some(LIFE), MEMORY, &Encrypted::CALLS);
+            session.and_then(|mut session| {
+                let read = answer(&mut session, &mut received);
+                std::mem::forget(session);
+                read
+            })
+        }
+    };
+    let told = match read {
         Ok(Answer {
             status,
             signature,
@@ -176,14 +236,14 @@ pub fn read_answer() -> io::Result<()> {
         Err(why) => {
             let mark = match why {
                 Unread::Ended | Unread::NoHttp => '!',
+                Unread::Tls(_) => '%',
                 Unread::TooLong | Unread::NoLength => '?',
             };
             writeln!(line, "{mark}{why}")?;
             result.write_all(&line)
         }
     };
-    // Nothing is closed, because that system call is no longer allowed.
-    std::mem::forget((connection, result));
+    std::mem::forget(result);
     told
 }
 
@@ -194,8 +254,8 @@ struct Answer<'a> {
     body: &'a [u8],
 }
 
-/// Reads one answer without allocating, because that is no longer allowed.
-fn answer<'a>(connection: &mut File, received: &'a mut [u8]) -> Result<Answer<'a>, Unread> {
+/// Reads one answer; in clear text without allocating, because that is no longer allowed.
+fn answer<'a>(connection: &mut impl Source, received: &'a mut [u8]) -> Result<Answer<'a>, Unread> {
     let mut length = 0;
     let end = loop {
         if let Some(end) = end_of(&received[..length])? {
@@ -208,16 +268,9 @@ fn answer<'a>(connection: &mut File, received: &'a mut [u8]) -> Result<Answer<'a
         } else if length >= HEAD_LIMIT {
             return Err(Unread::NoHttp);
         }
-        match connection.read(&mut received[length..]) {
-            Ok(0) => return Err(Unread::Ended),
-            Ok(more) => length += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The file description is shared with root, which has made it non-blocking.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut waiting = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
-                let _ = ppoll(&mut waiting, None, None);
-            }
-            Err(_) => return Err(Unread::Ended),
+        match connection.read(&mut received[length..])? {
+            0 => return Err(Unread::Ended),
+            more => length += more,
         }
     };
     taken(&received[..end])
@@ -279,7 +332,7 @@ mod tests {
             let _ = peer.write_all(&sent);
         });
         let mut received = vec![0; HEAD_LIMIT + ANSWER_LIMIT];
-        let mut connection = File::from(OwnedFd::from(connection));
+        let mut connection = Clear(File::from(OwnedFd::from(connection)));
         let read = answer(&mut connection, &mut received).map_err(|why| why.to_string());
         let read = read.map(|answer| Reply {
             status: StatusCode::from_u16(answer.status).unwrap(),

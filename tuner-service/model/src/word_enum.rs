@@ -15,7 +15,7 @@ pub struct UnknownWord {
 /// Gives an enum of plain words `ALL`, `Display` and `FromStr`, in serde's spelling. A word after a
 /// bar is an older spelling that is still read.
 #[macro_export]
-macro_rules! words {
+macro_rules! word_enum {
     ($type:ident, $what:literal, $($variant:ident => $word:literal $(| $earlier:literal)?),+ $(,)?) => {
         impl $type {
             #[doc = concat!("Every ", $what, ", in order.")]
@@ -36,7 +36,7 @@ macro_rules! words {
         }
 
         impl ::std::str::FromStr for $type {
-            type Err = $crate::words::UnknownWord;
+            type Err = $crate::word_enum::UnknownWord;
 
             fn from_str(word: &str) -> Result<Self, Self::Err> {
                 const EARLIER: &[(&str, $type)] =
@@ -45,7 +45,7 @@ macro_rules! words {
                 known
                     .chain(EARLIER.iter().copied())
                     .find_map(|(known, value)| (known == word).then_some(value))
-                    .ok_or_else(|| $crate::words::UnknownWord {
+                    .ok_or_else(|| $crate::word_enum::UnknownWord {
                         what: $what,
                         word: word.chars().take(64).collect(),
                         known: Self::ALL
