@@ -1,4 +1,4 @@
-"""io-autotune's history: data frames, estimators, the nightly report; see docs/researchers.md."""
+"""io-autotune's history: data frames, estimators and report; see docs/papers/data-frames.md."""
 
 from io_autotune_report.analyse.estimators import false_discovery, node_hours
 from io_autotune_report.analyse.understanding import importance, noise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from io_autotune_report.analyse.assembly import Occasion, assemble
-from io_autotune_report.load import DatabaseError, State, StateError
+from io_autotune_report.load import DatabaseError, State, StateError, database
 from io_autotune_report.progress import Bar
 from io_autotune_report.render.archive import Archive, ArchiveError, Span
 from io_autotune_report.settings import Settings, SettingsError, read, settings, shown
@@ -90,12 +90,25 @@ def report(chosen: Settings, span: Span) -> Path:
         generated_at=datetime.now(UTC),
     )
     with State.open(chosen.state) as state:
+        _rename(chosen, archive)
         document = assemble(
             chosen.database, state, occasion, chosen.processes, Bar("evaluating", "verdicts")
         )
     folder = archive.write(document, span)
     archive.forget(chosen.keep_nights)
     return folder
+
+
+def _rename(chosen: Settings, archive: Archive) -> None:
+    """Write kept reports anew that name users who were forgotten since."""
+    with database.connect(chosen.database) as connection:
+        forgotten = database.forgotten(connection)
+    unreadable = archive.rename(forgotten)
+    if unreadable:
+        _say(
+            "io-autotune-report: users were forgotten whom these reports of another version may"
+            f" name; remove them from {chosen.nights}: {', '.join(unreadable)}\n"
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -292,6 +292,13 @@ FindingKind = Literal[
 """The most urgent first."""
 
 
+ASK_NOBODY: frozenset[FindingKind] = frozenset(
+    {"quarantine", "ineffective", "nothing_to_win", "already_best", "quiet"}
+)
+"""What tuning has dealt with by itself: a result, or a note for who wonders. The other kinds need a
+person."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something that a person should look at, or may stop looking at."""
@@ -304,6 +311,11 @@ class Finding:
     do: str
     """What to do, a command where there is one."""
 
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether it asks something of somebody."""
+        return self.kind not in ASK_NOBODY
+
 
 @dataclass(frozen=True)
 class NotCounted:
@@ -313,6 +325,25 @@ class NotCounted:
     """A reason of docs/run.md; ``None`` where a service before 0.4 judged."""
     runs: int
     studies: int
+
+
+BudgetOf = Literal["user", "account", "partition", "site"]
+"""Whose budget for exploring it is."""
+
+
+@dataclass(frozen=True)
+class ExploringSpent:
+    """What exploring runs that started in the range took, of one that has a budget for them."""
+
+    budget_of: BudgetOf
+    name: str
+    """A user, an account, a partition; empty for the site."""
+    node_hours: float
+    """Whole runs; of those in flight what they are expected to take."""
+    saved: float | None = None
+    """The node-hours that tuning has saved them in all, as for their group."""
+    cluster: str | None = None
+    """Of an account or a partition, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -353,6 +384,8 @@ class Report:
     """Night, node-hours saved in total up to it."""
     not_counted: list[NotCounted] = field(default_factory=list)
     """The most frequent reason first."""
+    exploring: list[ExploringSpent] = field(default_factory=list)
+    """Who spent most first; empty where exploring has no budget."""
 
 
 @dataclass(frozen=True)
@@ -371,6 +404,8 @@ class Night:
     node_hours: NodeHours
     changes: int
     findings: int
+    to_do: int | None = None
+    """The findings that need a person; ``None`` in a night that an earlier version has kept."""
 
     @classmethod
     def of(cls, report: Report, folder: str) -> Night:
@@ -388,4 +423,5 @@ class Night:
             node_hours=total.node_hours,
             changes=len(report.changes),
             findings=len(report.findings),
+            to_do=sum(finding.needs_a_person for finding in report.findings),
         )

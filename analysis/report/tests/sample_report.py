@@ -15,6 +15,7 @@ from io_autotune_report.document import (
     Change,
     Cleaned,
     Estimate,
+    ExploringSpent,
     Finding,
     FindingKind,
     Gain,
@@ -112,6 +113,13 @@ def report(seed: int = 7, studies: int = len(_PLANS)) -> Report:
             NotCounted("cancelled", 41, 9),
             NotCounted("failed", 12, 4),
             NotCounted("resized", 1, 1),
+        ],
+        exploring=[
+            ExploringSpent("site", "", 412.5, saved),
+            ExploringSpent("partition", "batch", 398.0, None),
+            ExploringSpent("account", "climate", 251.25, 1830.0, "north"),
+            ExploringSpent("user", "mgarcia", 19.5, -3.2),
+            ExploringSpent("user", HOSTILE_ATTRIBUTE, 0.25, None),
         ],
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ Of a report's page if there is one (--page, such as `make report-demo` makes), e
 from __future__ import annotations
 
 import argparse
+import hashlib
 import tempfile
 from pathlib import Path
 
@@ -16,9 +17,22 @@ from io_autotune_report.render import page
 _PLAIN_NAMES = 9
 """The sample's studies before those with hostile and overlong names."""
 
+SHOWN = "report.sha256"
+"""The file beside the pictures that says of which page they are."""
+
+
+def sample() -> str:
+    """The page that docs/images shows."""
+    return page.render(sample_report.report(studies=_PLAIN_NAMES))
+
+
+def digest(html: str) -> str:
+    """A page's line of SHOWN."""
+    return hashlib.sha256(html.encode()).hexdigest() + "\n"
+
 
 def main() -> None:
-    """Writes report-light.png, report-dark.png and report-narrow.png."""
+    """Writes report-light.png, report-dark.png, report-narrow.png, and of which page they are."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--page", type=Path, help="a report's index.html")
@@ -28,7 +42,8 @@ def main() -> None:
         shown = arguments.page
         if shown is None:
             shown = Path(scratch) / "index.html"
-            shown.write_text(page.render(sample_report.report(studies=_PLAIN_NAMES)), "utf-8")
+            shown.write_text(sample(), "utf-8")
+            (arguments.folder / SHOWN).write_text(digest(sample()), "utf-8")
         for name, picture in pictures(shown.resolve(), Path(scratch)).items():
             (arguments.folder / f"report-{name}.png").write_bytes(picture)
 

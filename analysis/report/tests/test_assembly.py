@@ -13,8 +13,8 @@ import pytest
 from io_autotune_report.analyse import life
 from io_autotune_report.analyse.changes import changes
 from io_autotune_report.document import Group, Night, NodeHours
-from io_autotune_report.earlier import Earlier, Kept
 from io_autotune_report.load.assessment import UNKNOWN
+from io_autotune_report.previous_report import Earlier, Kept
 
 DEFAULT, QUICK, SLOW = (json.dumps({"a": value}) for value in (1, 2, 3))
 HOUR = 3_600_000_000

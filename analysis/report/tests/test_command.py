@@ -22,8 +22,8 @@ from generated_site.plan import DAY
 from io_autotune_report import command, settings
 from io_autotune_report.analyse import assembly
 from io_autotune_report.document import Report
+from io_autotune_report.number_format import node_time
 from io_autotune_report.render import schema
-from io_autotune_report.wording import node_time
 from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).parents[3]
@@ -403,3 +403,88 @@ def test_what_is_printed_is_there_or_its_loss_is_said(
 def test_a_reader_that_has_gone_is_no_failure_without_a_buffer_either() -> None:
     done = in_shell("{line} | true", f"{OPTIONS} --print-config", "1")
     assert (done.returncode, done.stderr) == (0, ""), done
+
+
+FORGET = """
+    update applications a set forgotten_at = now(), owner_uid = 4000000001,
+           owner_name = 'left-12345678', full_name = null,
+           name = case when exists (select from applications o
+                                    where o.name = a.name and o.owner_uid <> a.owner_uid)
+                       then a.name else 'forgotten-' || a.id end
+    where owner_name = %s
+"""
+"""What io-autotuned --forget does to applications."""
+
+
+@store
+def test_kept_reports_are_written_anew_without_who_was_forgotten(
+    database: str, tmp_path: Path
+) -> None:
+    token, measure = "zqxvjk", "zqxvjkrate"
+    fill(database, make(FEW))
+    with psycopg.connect(database, autocommit=True) as connection:
+        ((user,),) = connection.execute(
+            "select owner_name from applications group by 1 order by count(*) desc, 1 limit 1"
+        ).fetchall()
+        connection.execute(
+            "update applications set name = %s || id, full_name = %s || id || ' in full',"
+            " owner_name = %s where owner_name = %s",
+            (token, token, token, user),
+        )
+        connection.execute(
+            "update studies s set assessment = replace(assessment::text, '\"elapsed\"', %s)::jsonb"
+            " from applications a where a.id = s.application_id and a.owner_name = %s"
+            " and s.assessment->>'objective' = 'elapsed'",
+            (f'"objective.{measure} maximised"', token),
+        )
+    first, last = FEW.last - timedelta(days=1), FEW.last
+    nights = [night(database, tmp_path, day) for day in (first, last)]
+    span = tmp_path / "nights" / f"{first}_{last}"
+    night(database, tmp_path, first, "--last", last.isoformat())
+    folders = [*nights, span]
+    were = {folder: document(folder) for folder in folders}
+    for folder in folders:
+        for name in ("index.html", "report.json", "studies.csv", "groups.csv"):
+            assert token in (folder / name).read_text(), f"{folder.name}/{name}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(FORGET, (token,))
+        connection.execute(
+            "update studies s set assessment = replace(assessment::text, %s, 'forgotten-1')::jsonb"
+            " from applications a where a.id = s.application_id and a.forgotten_at is not null",
+            (measure,),
+        )
+    night(database, tmp_path, last)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} > {"index.html", "evaluations-1.sqlite"}
+    named = [str(path) for path in files if token.encode() in path.read_bytes()]
+    assert named == []
+    for folder in folders:
+        was, now = were[folder], document(folder)
+        assert (now.total.node_hours, now.total.runs) == (was.total.node_hours, was.total.runs)
+        assert sum(group.runs for group in now.users) == was.total.runs
+        assert len(now.users) == len(was.users)
+        for before, after in zip(was.studies, now.studies, strict=True):
+            assert (after.study_id, after.node_hours) == (before.study_id, before.node_hours)
+            if before.user == token:
+                assert after.user == "left-12345678"
+                assert after.application == before.application.replace(token, "forgotten-")
+            elif folder != nights[1]:
+                assert after == before
+    if os.path.lexists(tmp_path / "nights" / "latest"):
+        assert (tmp_path / "nights" / "latest" / "report.json").exists()
+
+
+@store
+def test_a_kept_report_of_another_version_is_named_where_somebody_was_forgotten(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(database, make(FEW))
+    folder = night(database, tmp_path, FEW.last - timedelta(days=1))
+    (folder / "report.json").write_text('{"schema": "io-autotune-report/0"}')
+    night(database, tmp_path, FEW.last)
+    assert capsys.readouterr().err.count("of another version") == 0
+    with psycopg.connect(database, autocommit=True) as connection:
+        ((user,),) = connection.execute("select min(owner_name) from applications").fetchall()
+        connection.execute(FORGET, (user,))
+    night(database, tmp_path, FEW.last)
+    assert f"remove them from {tmp_path / 'nights'}: {folder.name}" in capsys.readouterr().err

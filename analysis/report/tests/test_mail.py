@@ -38,6 +38,21 @@ def test_what_is_not_known_is_not_nought() -> None:
     assert "Saved in all" not in _told(unknown)
 
 
+def test_a_gain_of_what_is_maximised_is_more_of_it() -> None:
+    """Of reciprocals a third less is half more."""
+    report = sample_report.report()
+    gain = replace(
+        report.total.gain,
+        verdict="faster",
+        share=1 / 3,
+        low=0.2,
+        high=0.5,
+        objective="objective.rate maximised",
+    )
+    told = body(replace(report, total=replace(report.total, gain=gain)))
+    assert "50.0 % more rate (25.0 to 100.0 % more)" in " ".join(told.split())
+
+
 def test_it_fits_a_terminal_and_carries_no_commands_to_it() -> None:
     lines = body(sample_report.report()).splitlines()
     assert all(line.isprintable() for line in lines)

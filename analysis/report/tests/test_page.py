@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 import sample_report
+import screenshots
 from io_autotune_report.document import Night
 from io_autotune_report.render import page
-from io_autotune_report.render.page import selection, svg, words
+from io_autotune_report.render.page import selection, svg, view, words
 from io_autotune_report.render.page.figures import inside_job
 
 VOID = {"meta", "link", "br", "input", "img"}
@@ -71,6 +73,12 @@ def test_the_same_report_makes_the_same_page(html: str) -> None:
     assert html == page.render(sample_report.report(), index="../index.html")
 
 
+def test_the_pictures_in_the_documentation_are_of_this_page() -> None:
+    images = Path(__file__).resolve().parents[3] / "docs" / "images"
+    kept = (images / screenshots.SHOWN).read_text("utf-8")
+    assert kept == screenshots.digest(screenshots.sample()), "make pictures"
+
+
 def test_the_total_comes_first(outline: Outline) -> None:
     places = [
         outline.text.index(heading)
@@ -80,7 +88,7 @@ def test_the_total_comes_first(outline: Outline) -> None:
             "Regression",
             "Accelerators",
             "Users",
-            "One by one",
+            "Study by study",
         )
     ]
     assert places == sorted(places)
@@ -114,6 +122,68 @@ def test_names_are_text_and_never_markup(outline: Outline) -> None:
     assert sample_report.HOSTILE in outline.text
     assert sample_report.HOSTILE_ATTRIBUTE in outline.text
     assert "\u202e" not in outline.text
+
+
+def test_budgets_for_exploring_stand_with_what_was_saved_and_only_where_there_are_some() -> None:
+    whole = sample_report.report()
+    text = Outline(page.render(whole)).text
+    assert "Budgets for exploring" in text
+    assert "account climate" in " ".join(text.split())
+    none = replace(whole, exploring=[])
+    assert "Budgets for exploring" not in Outline(page.render(none)).text
+
+
+def test_months_and_quarters_are_what_the_total_grew_by() -> None:
+    nights = [
+        ("2026-03-30", 4.0),
+        ("2026-03-31", 5.0),
+        ("2026-04-30", 25.0),
+        ("2026-07-01", math.nan),
+        ("2026-07-02", 22.0),
+    ]
+    months, quarters = view.periods(nights)
+    assert months == (
+        "Month",
+        [
+            view.Period("July\u00a02026", -3.0),
+            view.Period("April\u00a02026", 20.0),
+            view.Period("March\u00a02026", 5.0),
+        ],
+    )
+    assert [(row.label, row.saved) for row in quarters[1]] == [
+        ("Q3\u00a02026", -3.0),
+        ("Q2\u00a02026", 20.0),
+        ("Q1\u00a02026", 5.0),
+    ]
+    assert view.periods(nights[:2]) == [], "one month is the total"
+    decades = [(f"{year}-{month:02}-28", 0.0) for year in (2024, 2025) for month in range(1, 13)]
+    assert len(view.periods(decades)[0][1]) == view.MOST_PERIODS
+
+
+def test_what_was_saved_is_a_share_of_what_the_defaults_would_have_used() -> None:
+    hours = sample_report.report().total.node_hours
+    assert view.share_saved(replace(hours, used=80.0, saved=20.0)) == 0.2
+    assert view.share_saved(replace(hours, used=125.0, saved=-25.0)) == -0.25
+    for used, saved in ((80.0, None), (80.0, math.nan), (0.0, 0.0)):
+        assert view.share_saved(replace(hours, used=used, saved=saved)) is None
+
+
+def test_those_that_saved_most_have_a_claim() -> None:
+    whole = sample_report.report()
+    savers = selection.savers(whole)
+    saved = [study.node_hours.saved or 0.0 for study in savers]
+    assert 1 < len(savers) <= selection.SAVERS
+    assert saved == sorted(saved, reverse=True)
+    assert {study.gain.verdict for study in savers} == {"faster"}
+
+
+def test_what_asks_nothing_of_anybody_has_no_card(outline: Outline) -> None:
+    text = " ".join(outline.text.split())
+    cards, notes = text.split("ask nothing of anybody")
+    assert "Regression" in cards
+    assert "Quarantine" not in cards
+    assert "Quarantine" in notes
+    assert "Quiet" in notes
 
 
 def test_what_an_application_is_called_in_full_stands_beside_its_name() -> None:
@@ -199,7 +269,7 @@ def test_a_loss_is_a_headline_too() -> None:
 def test_a_large_site_fits_and_the_page_says_what_it_leaves_out() -> None:
     whole = sample_report.report(studies=1300)
     html = page.render(whole)
-    assert html.count("<details ") == selection.DETAILS
+    assert html.count('<details class="study"') == selection.DETAILS
     assert len(html) < 6_000_000
     assert "1,000 of 1,300 studies" in html
     assert "100 of 1,300 studies" in html
@@ -238,6 +308,8 @@ def test_a_night_is_its_report_in_short() -> None:
     night = Night.of(whole, "2026-11-20")
     assert (night.gain, night.node_hours) == (whole.total.gain, whole.total.node_hours)
     assert (night.changes, night.findings) == (5, 7)
+    cards = selection.findings(whole, asking=True)
+    assert night.to_do == cards.total == 4, "the index counts what the page has cards for"
 
 
 @pytest.mark.parametrize(

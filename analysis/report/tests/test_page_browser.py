@@ -192,6 +192,20 @@ def test_the_keyboard_sorts(shown: Browser, key: str) -> None:
     assert sorts(shown, table)[0] == "ascending"
 
 
+def test_one_table_is_shown_and_a_button_chooses_another(shown: Browser) -> None:
+    seen = (
+        "return [...document.querySelectorAll('.tabbed > section')].filter("
+        "(section) => section.checkVisibility()).map((section) => section.querySelector('h3').id)"
+    )
+    assert shown.run(seen) == ["studies"]
+    buttons = shown.driver.find_elements(By.CSS_SELECTOR, ".tabs button")
+    users = next(button for button in buttons if button.text == "Users")
+    users.send_keys(Keys.ENTER)
+    assert shown.run(seen) == ["users"]
+    pressed = [button.text for button in buttons if button.get_attribute("aria-pressed") == "true"]
+    assert pressed == ["Users"]
+
+
 def test_the_tab_key_reaches_a_header(shown: Browser) -> None:
     first = header(shown, "table.studies", "Application")
     shown.run("arguments[0].focus()", first)
@@ -337,7 +351,7 @@ def test_print_shows_what_is_closed_on_the_screen(shown: Browser) -> None:
 
 
 def test_a_script_opens_all_for_print_where_the_style_sheet_cannot(shown: Browser) -> None:
-    opened = "return document.querySelectorAll('details[open]').length"
+    opened = "return document.querySelectorAll('details.study[open]').length"
     shown.run("document.getElementById('study-1').open = true")
     shown.run("dispatchEvent(new Event('beforeprint'))")
     assert shown.run(opened) == 12

@@ -28,7 +28,7 @@ def test_a_claim_stands_with_its_interval_its_level_and_its_runs() -> None:
     said = words.gain_sentence(FASTER)
     assert said.replace(SPACE, " ") == (
         "Tuned runs take 14.2 % less time than the default (10.1 to 18.7 % less; 95 % sure, "
-        "however often one looks; 1,234 tuned and 56 control runs)."
+        "however often one looks; 1,234 tuned runs and 56 of the default)."
     )
 
 
@@ -57,8 +57,8 @@ def test_an_estimate_that_nothing_is_claimed_of_is_never_stated(verdict: Verdict
 def test_not_yet_says_what_could_have_been_seen_and_what_it_takes() -> None:
     gain = Gain("not_yet", "Few.", 0.08, -0.1, 0.2, 0.95, 30, 12, 0.14, 40)
     assert words.gain_sentence(gain).replace(SPACE, " ") == (
-        "Not yet: with 30 tuned and 12 control runs a gain of 14 % could have been seen. About 40 "
-        "more runs would show one of the size seen."
+        "Not yet: with 30 tuned runs and 12 of the default a gain of 14 % could have been seen. "
+        "About 40 more runs would show one of the size seen."
     )
 
 
@@ -84,7 +84,7 @@ def test_a_small_gain_that_could_have_been_seen_is_not_none() -> None:
 def test_not_yet_without_tuned_runs_says_so() -> None:
     gain = Gain("not_yet", "None.", None, None, None, 0.95, 0, 0, None, None)
     said = words.gain_sentence(gain)
-    assert said == "Not yet: no run was made after its parametrization was chosen."
+    assert said == "Not yet: no run was made with chosen values."
 
 
 def test_no_effect_says_within_what() -> None:

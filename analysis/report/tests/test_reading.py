@@ -18,16 +18,16 @@ from generated_site import Shape, Year, assess, make, write
 from generated_site.plan import DAY
 from io_autotune_report.analyse import assembly
 from io_autotune_report.analyse.assembly import Occasion, assemble
-from io_autotune_report.document import Cleaned, Estimate, InsideJob, Report
+from io_autotune_report.document import Cleaned, Estimate, ExploringSpent, InsideJob, Report
 from io_autotune_report.load import (
     DatabaseError,
     State,
     StateError,
     connect,
+    evaluation_cache,
     read_assessments,
     read_runs,
     read_studies,
-    state,
 )
 from io_autotune_report.load import (
     database as reading_database,
@@ -281,6 +281,35 @@ def test_runs_that_do_not_count_are_summed_up_by_why(database: str, year: Year) 
         assert reading_database.not_counted(connection, first, first) == []
 
 
+def test_what_exploring_took_stands_beside_what_it_brought(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    with psycopg.connect(database, autocommit=True) as connection:
+        (uid, user) = connection.execute(
+            'select owner_uid, "user" from report.studies order by study_id limit 1'
+        ).fetchone() or (0, "")
+        connection.cursor().executemany(
+            "insert into exploring_spent (day, budget_of, cluster, name, node_seconds)"
+            " values (%s, %s, %s, %s, %s)",
+            [
+                ("2026-11-19", "user", "", str(uid), 7200),
+                ("2026-11-20", "user", "", str(uid), 3600),
+                ("2026-11-20", "partition", "site", "never-heard-of", 1800),
+                ("2026-11-21", "user", "", str(uid), 36000),
+                ("2026-11-21", "site", "", "", 36000),
+            ],
+        )
+    first, last = (datetime(2026, 11, day, tzinfo=UTC) for day in (19, 21))
+    with State.open(tmp_path) as state:
+        report = assemble(database, state, Occasion("x", first, last, last.date(), None, last), 1)
+    saved = next((group.node_hours.saved for group in report.users if group.name == user), None)
+    assert report.exploring == [
+        ExploringSpent("user", user, 3.0, saved),
+        ExploringSpent("partition", "never-heard-of", 0.5, None),
+    ]
+
+
 def _report_and_die(url: str, directory: Path, chunks: int, at: str) -> None:
     """Evaluate in small chunks; after so many, die as one is read, or before a statement."""
     assembly.CHUNK = SMALL_CHUNK
@@ -336,7 +365,7 @@ def test_a_state_of_another_version_is_made_anew(database: str, year: Year, tmp_
     assert evaluated == total
     assert not (tmp_path / "mirror.sqlite").exists()
     same(report, database, tmp_path)
-    (tmp_path / state.FILE).write_bytes(b"damaged" * 1000)
+    (tmp_path / evaluation_cache.FILE).write_bytes(b"damaged" * 1000)
     with pytest.raises(StateError, match="remove it, and all is evaluated anew"):
         night(database, tmp_path)
 

@@ -28,6 +28,7 @@ from io_autotune_report.analyse.estimators.gain import FALSE_DISCOVERY_RATE
 from io_autotune_report.analyse.evaluation import Assessed, assessed, evaluate
 from io_autotune_report.document import (
     SCHEMA,
+    ExploringSpent,
     Finding,
     FindingKind,
     Gain,
@@ -36,10 +37,10 @@ from io_autotune_report.document import (
     Report,
     Study,
 )
-from io_autotune_report.earlier import Earlier
 from io_autotune_report.frames import RUNS
 from io_autotune_report.load import State, assessment, database, measures, online, tables
 from io_autotune_report.load.database import Standing, StudyRow
+from io_autotune_report.previous_report import Earlier
 
 CHUNK = 2_000
 """Judgements that a process evaluates, and keeps, in one go."""
@@ -74,6 +75,14 @@ class Occasion:
     generated_at: datetime
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What the database adds up for the range."""
+
+    not_counted: list[NotCounted]
+    exploring: list[ExploringSpent]
+
+
 def assemble(
     url: str,
     state: State,
@@ -88,6 +97,9 @@ def assemble(
         assessments = database.assessments(connection)
         standings = database.standings(connection, occasion.last)
         not_counted = database.not_counted(connection, occasion.first, occasion.last)
+        exploring = database.exploring_spent(
+            connection, occasion.first.date(), occasion.last.date()
+        )
         asked = {
             each.study_id: Asked(rows[each.study_id], accounts.get(each.study_id))
             for each in standings
@@ -115,7 +127,7 @@ def assemble(
         for each in standings
     ]
     first = min((each.first for each in standings), default=None)
-    return _document(occasion, first, studies, not_counted)
+    return _document(occasion, first, studies, Sums(not_counted, exploring))
 
 
 def _chunks(standings: Iterable[Standing], size: int) -> Iterator[list[Standing]]:
@@ -179,7 +191,7 @@ def _document(
     occasion: Occasion,
     first_judged: datetime | None,
     evaluations: list[Assessed],
-    not_counted: list[NotCounted],
+    sums: Sums,
 ) -> Report:
     rate = FALSE_DISCOVERY_RATE
     gains = estimators.false_discovery([each.study.gain for each in evaluations], rate)
@@ -195,6 +207,14 @@ def _document(
     def groups(name: Callable[[Study], str | None]) -> list[Group]:
         return _groups(evaluations, gains, name)
 
+    users = groups(lambda study: study.user)
+    accounts = groups(lambda study: study.account)
+    of_budgets = {
+        "user": users,
+        "account": accounts,
+        "partition": groups(lambda study: study.context.get("partition")),
+        "site": [total],
+    }
     return Report(
         schema=SCHEMA,
         site=occasion.site,
@@ -206,15 +226,24 @@ def _document(
         total=replace(total, name=occasion.site),
         clusters=groups(lambda study: study.cluster),
         accelerators=groups(lambda study: study.accelerator),
-        users=groups(lambda study: study.user),
-        accounts=groups(lambda study: study.account),
+        users=users,
+        accounts=accounts,
         applications=groups(lambda study: study.application),
         studies=studies,
         findings=_findings(evaluations, gains),
         changes=changes(total, studies, occasion.before),
         history=history,
-        not_counted=not_counted,
+        not_counted=sums.not_counted,
+        exploring=[
+            replace(each, saved=_saved(of_budgets[each.budget_of], each.name))
+            for each in sums.exploring
+        ],
     )
+
+
+def _saved(groups: list[Group], name: str) -> float | None:
+    """Node-hours that tuning has saved the group of this name."""
+    return next((each.node_hours.saved for each in groups if each.name == name), None)
 
 
 def _looks(first_judged: datetime | None, last: datetime) -> int:

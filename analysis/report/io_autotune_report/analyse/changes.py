@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from io_autotune_report.document import Change, Group, Study
-from io_autotune_report.earlier import Earlier, Kept, kept
-from io_autotune_report.wording import node_time
+from io_autotune_report.number_format import node_time
+from io_autotune_report.previous_report import Earlier, Kept, kept
 
 CLAIMS = {
     "faster": "a gain is claimed now",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from io_autotune_report.analyse import estimators, life, understanding
-from io_autotune_report.analyse.measured import measured
+from io_autotune_report.analyse.typical_measures import measured
 from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
 from io_autotune_report.frames import instants, words
 from io_autotune_report.load.assessment import UNKNOWN, Assessment

@@ -1,8 +1,8 @@
 """From the database to data frames."""
 
 from io_autotune_report.load.database import DatabaseError, connect
+from io_autotune_report.load.evaluation_cache import State, StateError
 from io_autotune_report.load.researchers import read_assessments, read_runs, read_studies
-from io_autotune_report.load.state import State, StateError
 
 __all__ = [
     "DatabaseError",

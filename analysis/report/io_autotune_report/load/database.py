@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 import psycopg
 from psycopg import sql
 from psycopg.rows import class_row, scalar_row
 
-from io_autotune_report.document import NotCounted
+from io_autotune_report.document import ExploringSpent, NotCounted
+from io_autotune_report.forgotten import Forgotten
 
 APPLICATION_NAME = "io-autotune-report"
 """What ``pg_stat_activity`` shows of it."""
@@ -88,9 +89,9 @@ def _check(connection: psycopg.Connection) -> None:
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
         " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online', 'measures',"
-        " 'not_counted')"
+        " 'not_counted', 'exploring_spent', 'forgotten')"
     ).fetchone()
-    if known is None or known[0] < 7:  # noqa: PLR2004 - as many as are named above
+    if known is None or known[0] < 9:  # noqa: PLR2004 - as many as are named above
         raise DatabaseError(
             f"the database {connection.info.dbname!r} has no schema `report` of this release: start"
             " its io-autotuned on it once, which migrates it, or correct the URL"
@@ -113,6 +114,15 @@ def studies(connection: psycopg.Connection) -> list[StudyRow]:
             " case when (select count(distinct cluster) from report.studies) > 1 then cluster end"
             " as cluster, full_name from report.studies order by study_id"
         ).fetchall()
+
+
+def forgotten(connection: psycopg.Connection) -> dict[int, Forgotten]:
+    """By study, how those of forgotten users are called."""
+    with connection.cursor(row_factory=class_row(Forgotten)) as cursor:
+        rows = cursor.execute(
+            'select study_id, application, "user", full_name from report.forgotten'
+        ).fetchall()
+    return {row.study_id: row for row in rows}
 
 
 def assessments(connection: psycopg.Connection) -> dict[int, str]:
@@ -211,6 +221,21 @@ def not_counted(
             " from report.not_counted n join report.epochs e on e.epoch_id = n.epoch_id"
             " where n.judged_at >= %s and n.judged_at < %s"
             " group by n.because order by runs desc, n.because",
+            (first, last),
+        ).fetchall()
+
+
+def exploring_spent(
+    connection: psycopg.Connection, first: date, last: date
+) -> list[ExploringSpent]:
+    """What exploring took of each budget from the day ``first`` up to ``last``, exclusive."""
+    with connection.cursor(row_factory=class_row(ExploringSpent)) as cursor:
+        return cursor.execute(
+            "select budget_of, name, sum(node_hours) as node_hours,"
+            " case when (select count(distinct cluster) from report.studies) > 1"
+            " then nullif(cluster, '') end as cluster"
+            " from report.exploring_spent where day >= %s and day < %s"
+            " group by budget_of, cluster, name order by node_hours desc, budget_of, cluster, name",
             (first, last),
         ).fetchall()
 

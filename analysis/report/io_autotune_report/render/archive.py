@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -15,8 +15,9 @@ from pathlib import Path
 import msgspec
 
 from io_autotune_report.document import Night, Report, Study
-from io_autotune_report.earlier import Earlier
+from io_autotune_report.forgotten import Forgotten, names_any, without_names
 from io_autotune_report.json_text import dumps
+from io_autotune_report.previous_report import Earlier
 from io_autotune_report.render import mail, page, tables
 
 UNFINISHED = ".unfinished-"
@@ -81,11 +82,7 @@ class Archive:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._sweep()
-            folder = self._directory / span.folder
-            unfinished = self._directory / f"{UNFINISHED}{span.folder}"
-            unfinished.mkdir()
-            _write_files(report, Night.of(report, span.folder), unfinished)
-            _put(unfinished, folder, self._directory / f"{REPLACED}{span.folder}")
+            self._replace(report, span.folder)
             self._link_latest()
             self._write_index()
         except OSError as error:
@@ -93,7 +90,7 @@ class Archive:
                 f"the night cannot be written to {self._directory}: {error}; --nights must be"
                 " a directory that io-autotune-report may write, with room"
             ) from error
-        return folder
+        return self._directory / span.folder
 
     def forget(self, keep: int) -> None:
         """Remove the folders of all but the latest ``keep`` single nights; 0 removes none.
@@ -112,6 +109,44 @@ class Archive:
             raise ArchiveError(
                 f"old nights cannot be removed from {self._directory}: {error}"
             ) from error
+
+    def rename(self, forgotten: Mapping[int, Forgotten]) -> list[str]:
+        """Write the folders anew that name a forgotten user; return those that cannot be read.
+
+        Raises:
+            ArchiveError: the directory cannot be written.
+        """
+        if not forgotten or not self._directory.is_dir():
+            return []
+        unreadable = []
+        try:
+            self._sweep()
+            for folder in sorted(
+                path.parent for path in self._directory.glob("[0-9]*/report.json")
+            ):
+                try:
+                    if not names_any(tables.users(folder / "studies.csv"), forgotten):
+                        continue
+                    report = msgspec.json.decode((folder / "report.json").read_bytes(), type=Report)
+                except (OSError, KeyError, ValueError):
+                    # Of another version. It may name somebody, and nobody else writes it anew.
+                    unreadable.append(folder.name)
+                    continue
+                self._replace(without_names(report, forgotten), folder.name)
+            self._write_index()
+        except OSError as error:
+            raise ArchiveError(
+                f"kept reports cannot be written anew in {self._directory}: {error}; they name"
+                " users who were forgotten"
+            ) from error
+        return unreadable
+
+    def _replace(self, report: Report, folder: str) -> None:
+        """Write a folder, in the place of an earlier one."""
+        unfinished = self._directory / f"{UNFINISHED}{folder}"
+        unfinished.mkdir()
+        _write_files(report, Night.of(report, folder), unfinished)
+        _put(unfinished, self._directory / folder, self._directory / f"{REPLACED}{folder}")
 
     def _sweep(self) -> None:
         for path in self._directory.iterdir():

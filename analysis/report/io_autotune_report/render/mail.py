@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from io_autotune_report.document import Change, Finding, Gain, Group, NodeHours, Report
-from io_autotune_report.wording import node_amount, node_time, node_unit, per_cent
+from io_autotune_report.number_format import node_amount, node_time, node_unit, per_cent
+from io_autotune_report.render.page import words
 
 WIDTH = 72
 MOST = 12
@@ -26,8 +27,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _total(report.total)
     yield ""
     yield from _list("Since the night before:", [_change(each) for each in report.changes])
-    # That a search rests asks nothing of anybody.
-    urgent = [each for each in report.findings if each.kind != "quiet"]
+    urgent = [each for each in report.findings if each.needs_a_person]
     yield from _list("To look at:", [_finding(each) for each in urgent])
     yield from _applications(report)
     yield from _wrapped(
@@ -68,15 +68,17 @@ def _saved(hours: NodeHours) -> str:
 def _gain(gain: Gain) -> str:
     if gain.share is None or gain.low is None or gain.high is None:
         return gain.reason.rstrip(".")
-    words = {
-        "faster": "faster by",
-        "slower": "slower; gain",
-        "not_yet": "not told apart yet; estimate",
-        "no_effect": "no difference worth telling; estimate",
-        "unclear": "unclear; estimate",
+    beginnings = {
+        "not_yet": "not told apart yet; estimate ",
+        "no_effect": "no difference worth telling; estimate ",
+        "unclear": "unclear; estimate ",
     }
-    interval = f"{per_cent(gain.low, 1)} to {per_cent(gain.high, 1)}"
-    return f"{words[gain.verdict]} {per_cent(gain.share, 1)} ({interval})"
+    told = words.of_maximised(gain)
+    interval = ""
+    if told.low is not None and told.high is not None:
+        interval = f" ({words.less_or_more(told.low, told.high)})"
+    said = f"{beginnings.get(gain.verdict, '')}{words.claim(gain)}{interval}"
+    return said.replace(words.NBSP, " ")
 
 
 def _applications(report: Report) -> Iterator[str]:

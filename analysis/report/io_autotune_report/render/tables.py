@@ -8,8 +8,8 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from io_autotune_report.document import Gain, Group, NodeHours, Report, Study
-from io_autotune_report.earlier import Kept, chosen, text
 from io_autotune_report.json_text import dumps
+from io_autotune_report.previous_report import Kept, chosen, text
 
 Cell = str | int | float | None
 
@@ -84,6 +84,18 @@ def read(path: Path) -> dict[int, Kept]:
                 chosen=row["chosen"],
             )
             for row in csv.DictReader(lines)
+        }
+
+
+def users(path: Path) -> dict[int, str]:
+    """Whose the studies of a ``studies.csv`` are.
+
+    Raises:
+        OSError, KeyError, ValueError: it cannot be read.
+    """
+    with path.open(newline="", encoding="utf-8") as lines:
+        return {
+            int(row["study_id"]): row["user"].removeprefix("'") for row in csv.DictReader(lines)
         }
 
 

@@ -2,7 +2,7 @@
 
 from io_autotune_report.analyse.estimators.gain import false_discovery
 from io_autotune_report.analyse.estimators.hours import Part, node_hours, node_hours_of
-from io_autotune_report.analyse.estimators.spent import Spent, spent
+from io_autotune_report.analyse.estimators.run_costs import Spent, spent
 from io_autotune_report.analyse.estimators.sums import group
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from io_autotune_report.document import Gain
-from io_autotune_report.wording import per_cent
+from io_autotune_report.number_format import per_cent
 
 ERROR = 0.05
 """The probability that a sum, or a study, ever shows an effect that is not there."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from io_autotune_report.analyse.estimators.confidence_sequence import half_width
 from io_autotune_report.analyse.estimators.gain import ERROR
-from io_autotune_report.analyse.estimators.sequence import half_width
-from io_autotune_report.analyse.estimators.spent import Spent, spent
+from io_autotune_report.analyse.estimators.run_costs import Spent, spent
 from io_autotune_report.document import NodeHours
 from io_autotune_report.frames import Runs
 from io_autotune_report.load.assessment import Assessment

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from scipy.special import ndtri, stdtrit
 
+from io_autotune_report.analyse.estimators.confidence_sequence import half_width, log_evidence
 from io_autotune_report.analyse.estimators.gain import (
     ERROR,
     MOST_LOG,
@@ -15,7 +16,6 @@ from io_autotune_report.analyse.estimators.gain import (
     not_compared,
 )
 from io_autotune_report.analyse.estimators.hours import Part, node_hours_of
-from io_autotune_report.analyse.estimators.sequence import half_width, log_evidence
 from io_autotune_report.document import Gain, NodeHours
 from io_autotune_report.load.assessment import Effect
 

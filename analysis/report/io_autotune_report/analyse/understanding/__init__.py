@@ -4,7 +4,7 @@ from io_autotune_report.analyse.understanding.findings import Explored, explored
 from io_autotune_report.analyse.understanding.importance import importance
 from io_autotune_report.analyse.understanding.noise import noise
 from io_autotune_report.analyse.understanding.surfaces import surfaces
-from io_autotune_report.analyse.understanding.tested import Tested, gather
+from io_autotune_report.analyse.understanding.tested_parametrizations import Tested, gather
 
 __all__ = [
     "Explored",

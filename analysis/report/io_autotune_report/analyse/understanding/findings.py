@@ -15,7 +15,7 @@ from io_autotune_report.document import Finding, FindingKind, Study
 from io_autotune_report.frames import EXPLORING_ROLES, Runs, numbers, words
 from io_autotune_report.load.assessment import Found
 from io_autotune_report.load.parametrizations import key
-from io_autotune_report.wording import node_time, per_cent
+from io_autotune_report.number_format import node_time, per_cent
 
 QUIET_DAYS = 30
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from io_autotune_report.analyse.understanding.tested import (
+from io_autotune_report.analyse.understanding.tested_parametrizations import (
     Array,
     Parameter,
     Tested,

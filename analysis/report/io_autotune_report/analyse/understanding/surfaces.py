@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from io_autotune_report.analyse.understanding.tested import (
+from io_autotune_report.analyse.understanding.tested_parametrizations import (
     ABSENT,
     Array,
     Parameter,

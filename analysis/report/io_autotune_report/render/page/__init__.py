@@ -25,13 +25,17 @@ def render(report: Report, *, index: str | None = None) -> str:
     return template("report.html.j2").render(
         report=report,
         index=index,
-        findings=selection.findings(report),
+        findings=selection.findings(report, asking=True),
+        notes=selection.findings(report, asking=False),
+        savers=selection.savers(report),
+        periods=view.periods(report.history),
         changes=report.changes[: selection.CHANGES],
         rows=selection.rows(report),
         detailed=detailed,
         linked={study.study_id for study in detailed},
         groups=view.groups(report),
         verdicts=view.verdicts(report),
+        budgets=selection.budgets(report),
     )
 
 

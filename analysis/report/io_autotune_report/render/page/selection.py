@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from io_autotune_report.render.page import words
 
 if TYPE_CHECKING:
-    from io_autotune_report.document import Finding, Group, Report, Study
+    from io_autotune_report.document import ExploringSpent, Finding, Group, Report, Study
 
 Item = TypeVar("Item")
 
@@ -26,6 +26,9 @@ GROUPS = 300
 
 FINDINGS = 100
 """Findings, the most urgent first."""
+
+SAVERS = 5
+"""Those that saved most."""
 
 CHANGES = 100
 """Changes since the night before."""
@@ -72,6 +75,23 @@ def groups(all_groups: list[Group]) -> Part[Group]:
     return Part(sorted(all_groups, key=_used, reverse=True)[:GROUPS], len(all_groups))
 
 
-def findings(report: Report) -> list[Finding]:
-    """The most urgent findings."""
-    return report.findings[:FINDINGS]
+def budgets(report: Report) -> Part[ExploringSpent]:
+    """Budgets for exploring, by node-hours."""
+    return Part(report.exploring[:GROUPS], len(report.exploring))
+
+
+def findings(report: Report, *, asking: bool) -> Part[Finding]:
+    """The most urgent of the findings that ask something of a person, or of the others."""
+    those = [each for each in report.findings if each.needs_a_person == asking]
+    return Part(those[:FINDINGS], len(those))
+
+
+def savers(report: Report) -> list[Study]:
+    """The studies with a claimed gain that saved most."""
+    faster = [study for study in report.studies if study.gain.verdict == "faster" and _saved(study)]
+    return sorted(faster, key=_saved, reverse=True)[:SAVERS]
+
+
+def _saved(study: Study) -> float:
+    saved = study.node_hours.saved
+    return max(saved, 0.0) if saved is not None and words.known(saved) else 0.0

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from io_autotune_report.render.page import selection, words
 
 if TYPE_CHECKING:
-    from io_autotune_report.document import Group, Importance, Measured, Parameter, Report
+    from io_autotune_report.document import (
+        Group,
+        Importance,
+        Measured,
+        NodeHours,
+        Parameter,
+        Report,
+    )
+
+LEAST_MONTHS = 2
+"""One month is the total."""
+
+MOST_PERIODS = 12
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,37 @@ def groups(report: Report) -> list[GroupTable]:
 
 
 _part = selection.groups
+
+
+@dataclass(frozen=True)
+class Period:
+    """A month or a quarter, and the node-hours saved in it, as each night before knew them."""
+
+    label: str
+    saved: float
+
+
+def periods(history: list[tuple[str, float]]) -> list[tuple[str, list[Period]]]:
+    """What was saved in each month and quarter, the latest first; none before a second month."""
+    ends = {night[:7]: saved for night, saved in history if words.known(saved)}
+    if len(ends) < LEAST_MONTHS:
+        return []
+
+    def sums(ends: dict[str, float]) -> list[Period]:
+        totals = [("", 0.0), *ends.items()]
+        made = [Period(label, end - was) for (_, was), (label, end) in pairwise(totals)]
+        return made[: -MOST_PERIODS - 1 : -1]
+
+    months = {words.month(month): saved for month, saved in ends.items()}
+    quarters = {words.quarter(month): saved for month, saved in ends.items()}
+    return [("Month", sums(months)), ("Quarter", sums(quarters))]
+
+
+def share_saved(hours: NodeHours) -> float | None:
+    """What was saved, as a share of what the defaults would have used."""
+    if hours.saved is None or not words.known(hours.saved) or hours.used + hours.saved <= 0:
+        return None
+    return hours.saved / (hours.used + hours.saved)
 
 
 def verdicts(report: Report) -> dict[str, int]:

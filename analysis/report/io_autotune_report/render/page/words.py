@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jinja2.filters import do_filesizeformat
 
-from io_autotune_report import wording
+from io_autotune_report import number_format
 
 if TYPE_CHECKING:
     from io_autotune_report.document import (
@@ -86,7 +86,7 @@ def node_amount(hours: float | None, unit: str) -> str:
     """A node's time in a unit, without it."""
     if hours is None or not math.isfinite(hours):
         return UNKNOWN
-    return wording.node_amount(hours, unit).replace("-", MINUS)
+    return number_format.node_amount(hours, unit).replace("-", MINUS)
 
 
 def signed_amount(hours: float | None, unit: str) -> str:
@@ -98,7 +98,7 @@ def signed_amount(hours: float | None, unit: str) -> str:
 
 def node_unit(*hours: float | None) -> str:
     """The unit that fits the largest of some times."""
-    return wording.node_unit(
+    return number_format.node_unit(
         max((abs(one) for one in hours if one is not None and math.isfinite(one)), default=0.0)
     )
 
@@ -228,15 +228,14 @@ def gain_sentence(gain: Gain) -> str:
             f"Tuned runs {'take' if gain.objective == 'elapsed' else 'have'} {claim(gain)} "
             "than the default "
             f"({less_or_more(gain.low, gain.high)}; {level(gain.level)} sure, however often one "
-            f"looks; {count(gain.tuned_runs)} tuned and {count(gain.control_runs)} control runs)."
+            f"looks; {_runs(gain)})."
         )
     if gain.verdict == "not_yet":
         return _not_yet(gain)
     if gain.verdict == "no_effect" and gain.low is not None and gain.high is not None:
         return (
             f"No effect that is worth telling apart: {less_or_more(gain.low, gain.high)} "
-            f"{objective(gain)} ({level(gain.level)} sure; {count(gain.tuned_runs)} tuned and "
-            f"{count(gain.control_runs)} control runs)."
+            f"{objective(gain)} ({level(gain.level)} sure; {_runs(gain)})."
         )
     return f"{VERDICTS[gain.verdict].capitalize()}: {_sentence(gain.reason)}"
 
@@ -246,10 +245,15 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
+def _runs(gain: Gain) -> str:
+    runs = "run" if gain.tuned_runs == 1 else "runs"
+    return f"{count(gain.tuned_runs)} tuned {runs} and {count(gain.control_runs)} of the default"
+
+
 def _not_yet(gain: Gain) -> str:
-    runs = f"{count(gain.tuned_runs)} tuned and {count(gain.control_runs)} control runs"
+    runs = _runs(gain)
     if not gain.tuned_runs:
-        said = "Not yet: no run was made after its parametrization was chosen."
+        said = "Not yet: no run was made with chosen values."
     elif gain.detectable is None or not known(gain.detectable):
         said = f"Not yet: {runs} show nothing."
     else:
@@ -313,11 +317,16 @@ def cleaned_sentence(cleaned: Cleaned, gain: Gain) -> str:
     )
 
 
-def noise_sentence(noise: Noise) -> str:
+def scatter_sentence(noise: Noise) -> str:
     """How runs of one parametrization scatter."""
     if not known(noise.cv):
         return "How runs of one parametrization scatter is not known."
-    said = f"Runs of one parametrization scatter by {percent(noise.cv)}"
+    return f"Runs of one parametrization scatter by {percent(noise.cv)}."
+
+
+def noise_sentence(noise: Noise) -> str:
+    """The same, with what statistics say of it."""
+    said = scatter_sentence(noise).rstrip(".")
     if known(noise.outliers):
         said += f"; {percent(noise.outliers)} of the runs lie beyond Tukey's fences"
     if noise.varies is None:
@@ -378,6 +387,16 @@ def day(text: str) -> str:
     """An instant's day, or the text if it is none."""
     instant = _instant(text)
     return _day(instant) if instant else plain(text)
+
+
+def month(text: str) -> str:
+    """A month, given as year-month."""
+    return f"{datetime.fromisoformat(f'{text}-01'):%B}{NBSP}{text[:4]}"
+
+
+def quarter(text: str) -> str:
+    """The quarter of a month, given likewise."""
+    return f"Q{(int(text[5:7]) + 2) // 3}{NBSP}{text[:4]}"
 
 
 def moment(text: str) -> str:

@@ -56,6 +56,28 @@
     table.closest(".scroll").before(label);
   }
 
+  // One table at a time, chosen by buttons.
+  for (const tabbed of document.querySelectorAll(".tabbed")) {
+    const sections = [...tabbed.children];
+    const bar = document.createElement("div");
+    bar.className = "tabs";
+    const choose = (chosen) => {
+      sections.forEach((section, at) => { section.hidden = at !== chosen; });
+      [...bar.children].forEach((button, at) => button.setAttribute("aria-pressed", at === chosen));
+    };
+    sections.forEach((section, at) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      const heading = section.querySelector("h3");
+      button.textContent = heading.textContent;
+      heading.className = "hidden";
+      button.addEventListener("click", () => choose(at));
+      bar.append(button);
+    });
+    tabbed.prepend(bar);
+    choose(0);
+  }
+
   // Copying. The clipboard's own interface exists on HTTPS and on files; elsewhere the selection is copied.
   const copy = async (source) => {
     if (navigator.clipboard) {

@@ -72,6 +72,8 @@ def _connect(directory: Path) -> sqlite3.Connection:
             path.unlink()
     try:
         connection = sqlite3.connect(directory / FILE)
+        # What is replaced names users who may have been forgotten since.
+        connection.execute("pragma secure_delete = on")
         connection.execute(
             "create table if not exists results"
             " (study_id integer primary key, grounds text not null, result blob not null)"

@@ -1,4 +1,4 @@
-"""What docs/researchers.md shows runs."""
+"""What docs/papers/data-frames.md shows runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from generated_site import Shape, assess, make, write
 from io_autotune_report.frames import RUNS, STUDIES
 
-DOCS = Path(__file__).parents[3] / "docs" / "researchers.md"
+DOCS = Path(__file__).parents[3] / "docs" / "papers" / "data-frames.md"
 SHOWN = "postgres:///io_autotune?host=/var/run/postgresql&user=io-autotune-report"
 
 

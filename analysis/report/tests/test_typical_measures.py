@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from histories import CHOSEN, Rows, frame, noise, settled
 from io_autotune_report.analyse import life
-from io_autotune_report.analyse.measured import measured
+from io_autotune_report.analyse.typical_measures import measured
 from io_autotune_report.document import Measured
 
 STEPS = {"measured_steps": 1.0}
