@@ -127,8 +127,14 @@ the log has no error.""",
         "Users who share, or begin from others",
         "one user's runs count little for others.",
         """\
-What one user can do to others who [share](sharing.md#what-is-heard) a study, or
+What one user can do to others who [share](sharing.md#which-runs-are-used) a study, or
 [begin](priors.md) from it, is bounded.""",
+    ),
+    "tls": Section(
+        "TLS",
+        """\
+a job runs with defaults within the deadline, and what is wrong is said with its remedy.""",
+        "[The guide](install.md#tls) says how a site turns it on.",
     ),
     "database": Section(
         "The database",

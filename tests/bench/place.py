@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import resource
-import socket as socket_module
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devcluster import Cluster, accounts, command, files, process, record
+from devcluster import Cluster, accounts, command, files, ports, process, record
 from devcluster.parts import munge, postgres
 from devcluster.ports import HOST, NODES_HOST
 from devcluster.render import database_url
@@ -111,7 +110,7 @@ class Place:
         nodes_socket = self.directory / f"{database}-nodes.sock"
         service_toml = self.directory / f"{database}.toml"
         client_toml = self.directory / f"{database}-client.toml"
-        port = _free_port()
+        port = ports.ephemeral()
         of_nodes = f"tcp:{NODES_HOST}:{port}" if tcp else f"unix:{nodes_socket}"
         url = database_url(paths, self.record, SERVICE_USER, database)
         texts = {
@@ -290,11 +289,6 @@ def _last(
     finally:
         child.kill()
         child.wait()
-
-
-def _free_port() -> int:
-    with socket_module.create_server((HOST, 0)) as server:
-        return server.getsockname()[1]
 
 
 def _children_seconds() -> float:

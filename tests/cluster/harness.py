@@ -156,6 +156,26 @@ def command_lines() -> Iterator[tuple[int, str]]:
         yield pid, line.replace(b"\0", b" ").decode("utf-8", "replace")
 
 
+def hook_environment(
+    cluster: str, job_id: int, request: str, node: str, uid: int
+) -> dict[str, str]:
+    """Return what slurmd tells the hooks of a job of one node and one CPU that ends well."""
+    return {
+        "SPANK_IO_AUTOTUNE": request,
+        "SLURM_CLUSTER_NAME": cluster,
+        "SLURMD_NODENAME": node,
+        "SLURM_JOB_ID": str(job_id),
+        "SLURM_JOB_UID": str(uid),
+        "SLURM_JOB_GID": str(uid),
+        "SLURM_JOB_NUM_NODES": "1",
+        "SLURM_JOB_PARTITION": "main",
+        "SLURM_JOB_CPUS_PER_NODE": "1",
+        "SLURM_JOB_NODELIST": node,
+        "SLURM_JOB_EXIT_CODE2": "0:0",
+        "SLURM_JOB_DERIVED_EC": "0",
+    }
+
+
 class Site:
     """A cluster with the service, its users and its admin."""
 
@@ -497,21 +517,8 @@ class Site:
         self, job_id: int, request: str, node: str = "n1", user: str = ALICE
     ) -> dict[str, str]:
         """Return what slurmd would tell the hooks of a job of one node."""
-        uid = str(accounts.find(user).uid)
-        return {
-            "SPANK_IO_AUTOTUNE": request,
-            "SLURM_CLUSTER_NAME": self.cluster_name,
-            "SLURMD_NODENAME": node,
-            "SLURM_JOB_ID": str(job_id),
-            "SLURM_JOB_UID": uid,
-            "SLURM_JOB_GID": uid,
-            "SLURM_JOB_NUM_NODES": "1",
-            "SLURM_JOB_PARTITION": "main",
-            "SLURM_JOB_CPUS_PER_NODE": "1",
-            "SLURM_JOB_NODELIST": node,
-            "SLURM_JOB_EXIT_CODE2": "0:0",
-            "SLURM_JOB_DERIVED_EC": "0",
-        }
+        uid = accounts.find(user).uid
+        return hook_environment(self.cluster_name, job_id, request, node, uid)
 
     # What is left behind
 

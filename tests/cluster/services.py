@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from devcluster import accounts, command, files, process
+from devcluster import accounts, command, files, ports, process
+from devcluster.certificates import Authority
 from devcluster.network import Namespace
 from devcluster.users import SERVICE_USER
 from harness import Site, await_true
@@ -29,21 +30,58 @@ class Beside:
     identity: process.Identity
 
 
+class Encrypted:
+    """TLS at addresses of a service's own, where it takes nothing else."""
+
+    def __init__(self, site: Site) -> None:
+        """Have an authority and a certificate in this cluster."""
+        with Namespace(site.paths.root).inside():
+            self._port = ports.ephemeral()
+        made = site.paths.scratch / "certificates"
+        made.mkdir(mode=0o755)
+        authority = Authority(made, "site", SERVICE_USER)
+        self._certificate, self._key = authority.certify(
+            "service", f"subjectAltName=IP:{ports.HOST},IP:{ports.NODES_HOST}"
+        )
+        self.ca = site.paths.etc / "tls-ca.crt"
+        """The authority that clients believe."""
+        files.write(self.ca, authority.certificate.read_bytes(), mode=0o644)
+        self.of_users = f"tls:{ports.HOST}:{self._port}"
+        self.of_nodes = f"tls:{ports.NODES_HOST}:{self._port}"
+
+    def listening(self, service_toml: str) -> str:
+        """Return the configuration of a service without TCP, listening so."""
+        listen = (
+            f'[listen]\ntcp = "{ports.HOST}:{self._port}"\n'
+            f'nodes_tcp = "{ports.NODES_HOST}:{self._port}"\n'
+        )
+        tls = f'[tls]\ncertificate = "{self._certificate}"\nkey = "{self._key}"\nrequired = true\n'
+        return service_toml.replace("[listen]\n", listen) + "\n" + tls
+
+
 @contextmanager
 def service_beside(
-    site: Site, name: str, service_toml: str, env: Mapping[str, str] | None = None
+    site: Site,
+    name: str,
+    service_toml: str,
+    env: Mapping[str, str] | None = None,
+    encrypted: Encrypted | None = None,
 ) -> Iterator[Path]:
     """Run another io-autotuned, configured so but for where it listens; yield its users' socket.
 
-    ``env`` is put on top of its environment.
+    ``env`` is put on top of its environment. With ``encrypted`` it also listens there.
     """
-    with running_beside(site, name, service_toml, env) as beside:
+    with running_beside(site, name, service_toml, env, encrypted) as beside:
         yield beside.unix
 
 
 @contextmanager
 def running_beside(
-    site: Site, name: str, service_toml: str, env: Mapping[str, str] | None = None
+    site: Site,
+    name: str,
+    service_toml: str,
+    env: Mapping[str, str] | None = None,
+    encrypted: Encrypted | None = None,
 ) -> Iterator[Beside]:
     """Run the same, and yield all that is known of it."""
     paths = site.paths
@@ -52,6 +90,8 @@ def running_beside(
     text = service_toml.replace(str(paths.service_socket), str(unix))
     text = text.replace(str(paths.nodes_socket), str(nodes_socket(site, name)))
     text = re.sub(r"(?m)^(tcp|nodes_tcp) = .*$", "", text)
+    if encrypted is not None:
+        text = encrypted.listening(text)
     account = accounts.find(SERVICE_USER)
     files.write(config, text, mode=0o640, gid=account.gid)
     argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]

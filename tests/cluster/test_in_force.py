@@ -57,7 +57,7 @@ def test_a_job_with_the_library_tells_its_seconds_in_mpi_io(
     of_rank_0 = sum(one["write_seconds"] + one["read_seconds"] for one in said)
     assert 0.5 * of_rank_0 < measures["mpi_io_seconds"] < run["elapsed"], (of_rank_0, measures)
     assert site.study(app, ALICE)["objective"] == "mpi_io_seconds"
-    assert "in MPI-IO: " in site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    assert "in MPI-IO: " in site.tuner(ALICE, "explain", str(job.job_id), "--details").stdout
 
 
 def told(site: Site, job: Job) -> dict[str, Json]:
@@ -87,7 +87,7 @@ def test_hints_in_force_are_shown_as_the_library_reports_them(
     assert (found["cb_nodes"]["asked"], found["cb_nodes"]["in_force"]) == ("8", "4")
     assert found["cb_nodes"]["as_asked"]
     assert found["cb_buffer_size"]["in_force"] == "16777216", "what was not asked for is told too"
-    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    shown = site.tuner(ALICE, "explain", str(job.job_id), "--details").stdout
     assert "romio_ds_write = disable (on n1, by the library)" in shown
 
 
@@ -108,7 +108,7 @@ def test_a_program_that_sets_a_hint_itself_is_noticed(
         found = told(site, job)
         assert not found["romio_ds_write"]["as_asked"]
         assert found["cb_buffer_size"]["as_asked"]
-    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    shown = site.tuner(ALICE, "explain", str(job.job_id), "--details").stdout
     assert "by the library, and it was given enable" in shown
     (study,) = site.ask(ALICE, "status", app)
     (warning,) = [text for text in study["warnings"] if "has no effect" in text]

@@ -70,7 +70,7 @@ def test_a_batch_job_is_measured_and_explained(site: Site) -> None:
     assert 0.0 < seconds <= run["elapsed"] * 2, (measures, run["elapsed"])
     assert measures["voluntary_switches"] >= 1.0
 
-    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    shown = site.tuner(ALICE, "explain", str(job.job_id), "--details").stdout
     (line,) = [line for line in shown.splitlines() if line.startswith("I/O ")]
     assert ", wrote 83.9 MB in " in line or ", wrote 84.0 MB in " in line, shown
     assert "             storage gave " in shown
@@ -173,4 +173,4 @@ def test_a_job_ends_alike_whether_it_can_be_measured_or_not(site: Site, hindranc
     else:
         # How others fared is no node's to measure.
         assert set(run["measures"]) <= {"others_elapsed_ratio"}
-        assert "I/O " not in site.tuner(ALICE, "explain", str(job.job_id)).stdout
+        assert "I/O " not in site.tuner(ALICE, "explain", str(job.job_id), "--details").stdout

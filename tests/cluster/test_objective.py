@@ -50,7 +50,7 @@ def test_a_job_says_how_long_its_phases_took_and_what_it_measured(site: Site) ->
     said = lines(site.output(job))
     assert [line for line in said if line.startswith("status")] == ["status 0", "status 0"]
     assert sum("nothing is" in line for line in said) == 2, said
-    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    shown = site.tuner(ALICE, "explain", str(job.job_id), "--details").stdout
     assert "marked as I/O by the job: " in shown
     assert f"reported by the job: cost=2 rate={REPORTED}" in shown
     outside = site.tuner(ALICE, "mark", "begin")

@@ -145,7 +145,7 @@ def test_only_the_named_levers_move_and_they_are_back_after_the_job(site: Site, 
     entries = told["entries"]
     assert sum(entry["moves"] for entry in entries) >= 4
     assert any(entry["bandwidth"] > 0 for entry in entries)
-    text = site.tuner("root", "explain", str(job.job_id)).stdout
+    text = site.tuner("root", "explain", str(job.job_id), "--details").stdout
     assert "in the job   by iopathtune-each on n" in text
     assert "in the job   max_sectors_kb" in text
     assert disk.queue() == before
@@ -219,7 +219,7 @@ def test_a_job_shorter_than_a_period_is_untouched(site: Site, disk: Disk) -> Non
     assert lines(site.output(job)) == [before["max_sectors_kb"].strip()]
     told = record(site, job)
     assert told["entries"] == []
-    text = site.tuner("root", "explain", str(job.job_id)).stdout
+    text = site.tuner("root", "explain", str(job.job_id), "--details").stdout
     assert "nothing moved" in text
 
 

@@ -11,7 +11,7 @@ from clusters import cluster_of_its_own
 from devcluster import files, render
 from flooding import storm as stormed
 from harness import ROOT, Json, Site, asked, await_true, hints
-from services import nodes_socket, service_beside
+from services import Encrypted, nodes_socket, service_beside
 
 GIVEN = {"cb_nodes": "2"}
 STARTS = 100
@@ -21,21 +21,35 @@ DEADLINE_MS = 10_000
 
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """Bring up a cluster whose job ids may come back, with a second service."""
+    """Bring up a cluster whose job ids may come back."""
     with cluster_of_its_own(request, "replicas") as site:
-        same = site.paths.service_toml.read_text(encoding="utf-8")
-        with service_beside(site, "second", same):
-            yield site
+        yield site
+
+
+@pytest.fixture(scope="module", autouse=True)
+def encrypted(site: Site) -> Iterator[Encrypted]:
+    """Run a second service, which also speaks TLS."""
+    encrypted = Encrypted(site)
+    same = site.paths.service_toml.read_text(encoding="utf-8")
+    with service_beside(site, "second", same, encrypted=encrypted):
+        yield encrypted
 
 
 @pytest.fixture(autouse=True)
 def _both_are_asked(site: Site) -> None:
     """Tell all clients of both services; bringing up parts of the cluster tells them of one."""
+    ask_second(
+        site, f"unix:{site.paths.run / 'second.sock'}", f"unix:{nodes_socket(site, 'second')}"
+    )
+
+
+def ask_second(site: Site, of_users: str, of_nodes: str, more: str = "") -> None:
+    """Let all clients ask the cluster's own service first, and the second one there."""
     path = site.paths.client_toml
-    users = [f"unix:{site.paths.service_socket}", f"unix:{site.paths.run / 'second.sock'}"]
-    nodes = [f"unix:{site.paths.nodes_socket}", f"unix:{nodes_socket(site, 'second')}"]
-    clients = path.read_text(encoding="utf-8")
-    files.write(path, render.asking(clients, users, nodes), mode=0o644)
+    users = [f"unix:{site.paths.service_socket}", of_users]
+    nodes = [f"unix:{site.paths.nodes_socket}", of_nodes]
+    clients = render.asking(path.read_text(encoding="utf-8"), users, nodes)
+    files.write(path, clients + more, mode=0o644)
 
 
 def storm(site: Site, app: str, first_job_id: int, deadline_ms: int = DEADLINE_MS) -> Json:
@@ -61,9 +75,13 @@ def check_pools(site: Site) -> None:
     await_true("the pools to be whole", lambda: site.sql(inside) == [["0"]])
 
 
-def test_jobs_are_tuned_and_reported_while_one_service_is_down(site: Site) -> None:
+def test_jobs_are_tuned_and_reported_while_one_service_is_down(
+    site: Site, encrypted: Encrypted
+) -> None:
     app = "replicas-down"
     site.pinned(app, GIVEN)
+    # From here on the second service is asked by TLS alone.
+    ask_second(site, encrypted.of_users, encrypted.of_nodes, f'tls_ca = "{encrypted.ca}"\n')
     with site.parts_stopped("io-autotuned"):
         job = site.sbatch("cat $ROMIO_HINTS", asked(app))
         run = site.judged(job)

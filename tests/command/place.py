@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from clusters import KEPT_LOGS, WORKER, say
 from devcluster import accounts, command, files, process
 from devcluster.parts import munge, postgres
 from devcluster.paths import Paths
+from devcluster.settings import Setting, to_toml
 
 TREE = Path(__file__).resolve().parents[2]
 BUILD = TREE / "build"
@@ -35,6 +36,11 @@ SERVICE_USER = "postgres"
 """Runs the services: besides root, ``tests/with-postgres`` lets it alone to PostgreSQL."""
 READY_SECONDS = 60.0
 END_SECONDS = 20.0
+
+
+def toml_lines(keys: Mapping[str, Setting]) -> str:
+    """Return keys as lines of TOML."""
+    return "".join(f"{key} = {to_toml(value)}\n" for key, value in keys.items())
 
 
 class Place:
@@ -69,6 +75,17 @@ class Place:
                 files.write(paths.bin / program.name, program.read_bytes(), mode=0o755)
         for file in CATALOGUE.iterdir():
             files.write(paths.accelerators / file.name, file.read_bytes(), mode=0o644)
+
+    def client_toml(self, endpoints: Sequence[str], **more: Setting) -> str:
+        """Return a client.toml that asks at these endpoints; ``more``: other keys."""
+        keys: dict[str, Setting] = {
+            "auth": "munge",
+            "munge_socket": str(self.paths.munge_socket),
+            "service_user": SERVICE_USER,
+            "endpoints": list(endpoints),
+            **more,
+        }
+        return toml_lines(keys)
 
     @contextmanager
     def munged(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -17,11 +18,11 @@ from clusters import STUDY_SETTINGS
 from day.asker import Answer, Asked, Asker
 from devcluster import accounts, command, files, process, settings
 from devcluster.parts import tuner
-from devcluster.settings import Setting, to_toml
+from devcluster.settings import Setting
 from harness import await_value
 
 from command.jobs import End, Json, Made
-from command.place import END_SECONDS, READY_SECONDS, SERVICE_USER, Place, PlayedSlurm
+from command.place import END_SECONDS, READY_SECONDS, Place, PlayedSlurm, toml_lines
 
 ALICE, BOB, CAROL = "games", "mail", "news"
 """Users that every Debian has; nobody logs in as them, and nothing of theirs is written."""
@@ -50,6 +51,7 @@ class Service:
         self.client_toml = place.paths.etc / f"{name}-client.toml"
         self._next_job = 1000
         self._asker: Asker
+        self._pid: int
 
     # Its life
 
@@ -71,6 +73,7 @@ class Service:
             output=log,
             account=account,
         )
+        self._pid = running.pid
         try:
             problem = process.wait_until(self._unready, READY_SECONDS, running)
             assert problem is None, f"the service {self.name} {problem}; see {log}"
@@ -79,14 +82,13 @@ class Service:
         finally:
             assert process.end(running, signal.SIGTERM, END_SECONDS), f"{self.name} does not end"
 
+    def reload(self) -> None:
+        """Let it read its configuration again, when it comes to it."""
+        os.kill(self._pid, signal.SIGHUP)
+
     def asking(self, *sockets: Path) -> str:
         """Return a client.toml that asks at these sockets, in their order."""
-        endpoints = to_toml([f"unix:{one}" for one in sockets])
-        munge = to_toml(str(self.place.paths.munge_socket))
-        return (
-            f'auth = "munge"\nmunge_socket = {munge}\nservice_user = "{SERVICE_USER}"\n'
-            f"endpoints = {endpoints}\n"
-        )
+        return self.place.client_toml([f"unix:{one}" for one in sockets])
 
     def _socket(self, door: str = "") -> Path:
         return self.place.paths.run / f"{self.name}{door}.sock"
@@ -140,9 +142,9 @@ class Service:
         }
         for section, keys in more.items():
             sections.setdefault(section, {}).update(keys)
-        parts = [f"[{section}]\n{_lines(keys)}" for section, keys in sections.items()]
+        parts = [f"[{section}]\n{toml_lines(keys)}" for section, keys in sections.items()]
         header = "[[slurm]]" if len(self.slurms) > 1 else "[slurm]"
-        parts += [f"{header}\n{_lines(one.configuration())}" for one in self.slurms.values()]
+        parts += [f"{header}\n{toml_lines(one.configuration())}" for one in self.slurms.values()]
         return 'auth = "munge"\n' + "\n".join(parts)
 
     # The command
@@ -290,10 +292,6 @@ class Service:
 
 MOST_RUNS = 100
 """A study that has not settled by then never will."""
-
-
-def _lines(keys: Mapping[str, Setting]) -> str:
-    return "".join(f"{key} = {to_toml(value)}\n" for key, value in keys.items())
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import select
 import subprocess
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from devcluster import accounts
@@ -32,10 +33,11 @@ class Shown:
         return COLOUR.sub("", self.text)
 
 
-def run_at_terminal(
-    served: Service, user: str, argv: Sequence[str], columns: int = 80, types: str = ""
-) -> Shown:
-    """Run a program as a user at a terminal, where this has been typed already."""
+@contextmanager
+def started(
+    served: Service, user: str, argv: Sequence[str], columns: int = 80
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Start a program as a user at a terminal; yield the other side of it, and the program."""
     master, slave = os.openpty()
     try:
         termios.tcsetwinsize(slave, (40, columns))
@@ -54,13 +56,25 @@ def run_at_terminal(
         ) as running:
             os.close(slave)
             slave = -1
-            os.write(master, types.encode())
-            text = _read(master, running)
-        return Shown(running.returncode, text.replace("\r\n", "\n"))
+            try:
+                yield master, running
+            finally:
+                running.kill()
     finally:
         os.close(master)
         if slave >= 0:
             os.close(slave)
+
+
+def run_at_terminal(
+    served: Service, user: str, argv: Sequence[str], columns: int = 80, types: str = ""
+) -> Shown:
+    """Run a program as a user at a terminal, where this has been typed already."""
+    with started(served, user, argv, columns) as (master, running):
+        os.write(master, types.encode())
+        text = read(master, running)
+        running.wait(SECONDS)
+    return Shown(running.returncode, text.replace("\r\n", "\n"))
 
 
 def at_terminal(
@@ -70,12 +84,12 @@ def at_terminal(
     return run_at_terminal(served, user, ["io-autotune", *argv], columns, types)
 
 
-def _read(master: int, running: subprocess.Popen[bytes]) -> str:
-    """Return all that comes until nobody has the terminal any more."""
+def read(master: int, running: subprocess.Popen[bytes], until: str | None = None) -> str:
+    """Return what comes until this text has come, or until nobody has the terminal any more."""
     data = b""
-    until = time.monotonic() + SECONDS
-    while True:
-        ready, _, _ = select.select([master], [], [], max(0.0, until - time.monotonic()))
+    deadline = time.monotonic() + SECONDS
+    while until is None or until.encode() not in data:
+        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             running.kill()
             raise AssertionError(f"{running.args!r} still runs after {SECONDS:g} s: {data!r}")
@@ -87,5 +101,6 @@ def _read(master: int, running: subprocess.Popen[bytes]) -> str:
                 raise
             piece = b""
         if not piece:
-            return data.decode("utf-8", "replace")
+            break
         data += piece
+    return data.decode("utf-8", "replace")

@@ -8,7 +8,7 @@ import json
 import re
 import statistics
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from command.jobs import End, Json, variables
-from command.service import ALICE, ROOT, Service
+from command.place import Place
+from command.service import ALICE, ROOT, Service, service
 
 TREE = Path(__file__).resolve().parents[2]
 PYTHON = TREE / "build/venv-report/bin/python"
@@ -80,6 +81,13 @@ def until_claimed(served: Service, app: str, end: Callable[[Json], End]) -> None
 
 
 @pytest.fixture(scope="module")
+def served(where: Place) -> Iterator[Service]:
+    """Run a service of their own: the mail has the largest gains alone."""
+    with service(where, "figures") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
 def night(served: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a nightly report, made once all studies have their runs."""
     until_claimed(served, SURE, seconds(10.0, 20.0))
@@ -138,7 +146,8 @@ def line(text: str, name: str) -> str:
 def test_a_gain_is_told_alike(screens: Screens) -> None:
     gain = screens.study["assessment"]["gain"]
     sentence = line(screens.status, "gain")
-    counts = f"{gain['tuned_runs']} tuned and {gain['control_runs']} control runs"
+    runs = "run" if gain["tuned_runs"] == 1 else "runs"
+    counts = f"{gain['tuned_runs']} tuned {runs} and {gain['control_runs']} of the default"
     assert (counts in sentence) == (gain["tuned_runs"] > 0), sentence
     assert sentence in screens.page
     assert line(screens.show, "gain") == sentence
@@ -151,6 +160,65 @@ def test_a_gain_is_told_alike(screens: Screens) -> None:
         assert (float(told) if told else None) == gain[name], column
     assert int(screens.row["tuned_runs"]) == gain["tuned_runs"]
     assert int(screens.row["control_runs"]) == gain["control_runs"]
+
+
+def figures(text: str) -> list[str]:
+    """Return the numbers of a text that have decimals, in their order."""
+    return re.findall(r"\d+\.\d+", text)
+
+
+def test_the_mail_tells_a_gain_as_status_does(screens: Screens) -> None:
+    app, gain = screens.study["application"], screens.study["assessment"]["gain"]
+    mail = " ".join(screens.mail.split())
+    _, _, claimed = mail.partition("Applications with a gain or a loss: ")
+    said = re.search(rf"- {app}: (.*?\))", claimed)
+    assert (said is not None) == (gain["verdict"] in {"faster", "slower"}), mail
+    if said is None:
+        return
+    sentence = line(screens.status, "gain")
+    told, _, _ = sentence.partition(";")
+    assert len(figures(told)) == 3, sentence
+    assert figures(said[1]) == figures(told)
+    what = re.search(r"% (less|more) (.*?) than the default", told)
+    assert what is not None, told
+    assert f"{figures(told)[0]} % {what[1]} {what[2]} (" in said[1]
+
+
+def test_the_nightly_page_and_its_mail_have_one_total(night: Path) -> None:
+    report = json.loads((night / "report.json").read_bytes())
+    mail = " ".join((night / "mail.txt").read_text(encoding="utf-8").split())
+    page = " ".join(text_of((night / "index.html").read_text(encoding="utf-8")).split())
+    total = report["total"]
+    runs = "run" if total["runs"] == 1 else "runs"
+    assert f"{total['studies']} studies, {total['settled']} of them settled" in mail
+    assert f"; {total['runs']} {runs}." in mail
+    saved = re.search(r"(?:Saved|Lost) in all: ([\d.,]+ node-\w+)", mail)
+    assert saved is not None, mail
+    assert saved[1] in page
+
+
+def test_a_gain_on_the_nightly_page_is_in_the_words_of_status(screens: Screens) -> None:
+    if screens.study["assessment"]["gain"]["verdict"] == "faster":
+        page = " ".join(screens.nightly_page.split())
+        # What follows the sentence is about elapsed, where that is not the objective.
+        sentence, _, _ = line(screens.status, "gain").partition(").")
+        assert f"{sentence})." in page
+
+
+def test_a_job_is_explained_with_the_figures_of_its_study(screens: Screens) -> None:
+    assert line(screens.explained, "in all") == line(screens.status, "gain")
+    assert line(screens.explained, "next") == line(screens.status, "next")
+    last = screens.history[-1]
+    ended = re.search(r"(\w+), elapsed ([\d.]+) s$", line(screens.explained, "ended"))
+    assert ended is not None, screens.explained
+    assert ended[1] == last["outcome"]
+    assert float(ended[2]) == pytest.approx(last["elapsed"], abs=0.51 * unit(ended[2]))
+
+
+def unit(number: str) -> float:
+    """Return what one of the last digit of a number stands for."""
+    _, _, decimals = number.partition(".")
+    return 10.0 ** -len(decimals)
 
 
 def test_what_is_compared_is_one_set_of_runs(screens: Screens) -> None:

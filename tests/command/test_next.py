@@ -134,7 +134,8 @@ def test_what_status_says_of_the_next_run_is_what_it_gets(served: Service, app: 
     assert said["rule"] == right.rule, screen
     for words in (right.gets, right.until):
         assert words in screen, screen
-    assert f"[{right.rule}]" in screen, screen
+    shown = " ".join(served.tuner(ALICE, "show", app).stdout.split())
+    assert f"[{right.rule}]" in shown, shown
     job = served.job(ALICE, app)
     served.start(job)
     (detail,) = served.ask(ROOT, "explain", str(job.job_id))

@@ -142,7 +142,7 @@ def test_a_change_that_is_tried_changes_nothing_and_says_what_it_would(served: S
         (("pin", app, "cb_nodes=2"), "would be pinned"),
         (("off", app), f"dry run: off of application {app}"),
         (("freeze", "--all"), "dry run: freeze of all studies"),
-        (("reset", app), "would be reset: epoch 2 would open"),
+        (("reset", app), "would be reset: its search would begin anew"),
         (("accept", app), "would be accepted"),
     ):
         done = served.tuner(ALICE, *change, "--why", "a test", "--dry-run")

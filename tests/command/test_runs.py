@@ -34,7 +34,7 @@ def test_observed_values_are_explained_with_what_was_given(served: Service) -> N
         run = served.live(served.job(ALICE, app), end)
         assert run["state"] == "not_counted", "it did not have what it would count for"
         assert detail in run["verdict"]
-    shown = served.tuner(ALICE, "explain", str(run["job_id"])).stdout
+    shown = served.tuner(ALICE, "explain", str(run["job_id"]), "--details").stdout
     assert "romio_ds_write = disable (on n1, by the library, and it was given enable)" in shown
     assert "cb_buffer_size = 4194304 (on n1, by the library)" in shown, shown
     assert "romio_ds_write has no effect here" in " ".join(
@@ -45,7 +45,7 @@ def test_observed_values_are_explained_with_what_was_given(served: Service) -> N
 def test_what_a_job_said_of_itself_is_explained(served: Service) -> None:
     measures = {"marked_seconds": 2.5, "objective.rate": 812.5, "objective.cost": 2.0}
     run = served.live(served.job(ALICE, "said"), End(measures=measures))
-    shown = served.tuner(ALICE, "explain", str(run["job_id"])).stdout
+    shown = served.tuner(ALICE, "explain", str(run["job_id"]), "--details").stdout
     assert "marked as I/O by the job: " in shown
     assert "reported by the job: cost=2 rate=812.5" in shown
 
@@ -61,7 +61,7 @@ def test_what_is_quarantined_is_said_once_below_the_runs(served: Service) -> Non
     (one,) = served.study(app)["quarantined"]
     assert one["why"].startswith("2 of 2 jobs failed under it, and 0 of "), one["why"]
     text = served.tuner(ALICE, "history", app).stdout
-    assert text.count("quarantined: ") == 1, text
+    assert text.count("not again: ") == 1, text
     marked = [run for run in served.ask(ALICE, "history", app) if run.get("quarantined")]
     assert [run["differs"] for run in marked] == [one["differs"]] * 2
 

@@ -47,7 +47,7 @@ def test_a_gain_is_told_in_the_objective_s_words_and_elapsed_after_it(
 def test_a_run_is_explained_by_what_it_was_tuned_for(served: Service, settled: Json) -> None:
     runs = served.ask(ALICE, "history", APP, "--study", str(settled["study_id"]))
     tuned = next(run for run in reversed(runs) if run["role"] in {"settled", "control"})
-    explained = served.tuner(ALICE, "explain", str(tuned["job_id"])).stdout
+    explained = served.tuner(ALICE, "explain", str(tuned["job_id"]), "--details").stdout
     assert "objective    marked I/O seconds: " in explained
     assert "[by marked I/O seconds, not elapsed]" in explained
     assert "marked as I/O by the job: " in explained
@@ -91,7 +91,9 @@ def test_nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run(
         (detail,) = served.ask(ALICE, *explain)
         assert (detail["suggestion"], detail["delivery"]) == (None, None)
         shown = served.tuner(ALICE, *explain).stdout
-        assert shown.count("told once it has ended") == 4, shown
+        assert shown.count("told once it has ended") == 3, shown
+        shown = served.tuner(ALICE, *explain, "--details").stdout
+        assert shown.count("told once it has ended") == 6, shown
         done = served.tuner(ALICE, *explain, "--replay")
         assert done.returncode == 1, "a script would take it for the same"
         (replay,) = served.told(ALICE, *explain, "--replay")

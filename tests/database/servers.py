@@ -1,4 +1,4 @@
-"""Real PostgreSQL servers, PgBouncer and certificates, in a test's own directory.
+"""Real PostgreSQL servers and PgBouncer, in a test's own directory.
 
 They listen on the loopback address and on sockets there. All run as the account ``postgres``, and
 are ended by whoever started them.
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from command.place import SERVICE_USER
-from devcluster import accounts, command, files, process
+from devcluster import accounts, command, files, ports, process
 from devcluster.parts import postgres
 from harness import await_true, await_value
 
@@ -24,13 +24,6 @@ DATABASE = "io_autotune"
 BEGIN_SECONDS = 60.0
 END_SECONDS = 30.0
 TRUST = "local all all trust"
-
-
-def free_port() -> int:
-    """Return a port of the loopback address that nobody has."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Server:
@@ -42,7 +35,7 @@ class Server:
         self.sockets = root / name
         self.data = self.sockets / "data"
         self.log = self.sockets / "log"
-        self.port = free_port()
+        self.port = ports.ephemeral()
         self._account = accounts.find(SERVICE_USER)
         self._running: process.Identity | None = None
         files.directory(self.sockets, 0o755, self._account.uid, self._account.gid)
@@ -163,58 +156,6 @@ def held(server: Server, statement: str) -> Iterator[None]:
             child.stdin.close()
 
 
-class Authority:
-    """Makes certificates, by the program ``openssl``."""
-
-    def __init__(self, directory: Path, name: str) -> None:
-        """Have an authority of this name."""
-        self._directory = directory
-        self._account = accounts.find(SERVICE_USER)
-        self._key = directory / f"{name}.key"
-        self.certificate = directory / f"{name}.crt"
-        self._openssl(
-            *(
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                f"/CN={name}",
-            ),
-            *("-addext", "basicConstraints=critical,CA:TRUE"),
-            *("-keyout", str(self._key), "-out", str(self.certificate)),
-        )
-        self._own(self.certificate)
-
-    def certify(self, name: str, *more: str) -> tuple[Path, Path]:
-        """Return a certificate for a name, and its key; ``more``: extensions."""
-        stem = self._directory / f"{self.certificate.stem}-{name}"
-        key, request, made = (stem.with_suffix(suffix) for suffix in (".key", ".csr", ".crt"))
-        self._openssl(
-            *("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"),
-            *("-keyout", str(key), "-out", str(request)),
-        )
-        extensions = stem.with_suffix(".ext")
-        extensions.write_text("".join(f"{line}\n" for line in ("basicConstraints=CA:FALSE", *more)))
-        self._openssl(
-            *("x509", "-req", "-in", str(request), "-days", "1", "-CAcreateserial"),
-            *("-CA", str(self.certificate), "-CAkey", str(self._key)),
-            *("-extfile", str(extensions), "-out", str(made)),
-        )
-        self._own(key)
-        self._own(made)
-        return made, key
-
-    def _openssl(self, *arguments: str) -> None:
-        command.run([command.find("openssl", "test"), *arguments])
-
-    def _own(self, path: Path) -> None:
-        files.own(path, 0o600, self._account.uid, self._account.gid)
-
-
 class Pooler:
     """A PgBouncer in transaction mode, before a server."""
 
@@ -224,7 +165,7 @@ class Pooler:
         self._log = self._directory / "log"
         self._server = server
         self._size = size
-        self._port = free_port()
+        self._port = ports.ephemeral()
         self._account = accounts.find(SERVICE_USER)
         files.directory(self._directory, 0o755, self._account.uid, self._account.gid)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from command.jobs import End
 from command.place import Place
 from command.service import ALICE, ROOT, More
-from devcluster import command
+from devcluster import command, ports
 from harness import await_true
 
 from database.conftest import Runs
-from database.servers import Server, await_in_log, free_port
+from database.servers import Server, await_in_log
 
 PATIENCE_MS = 2000.0
 """A prolog's."""
@@ -79,7 +79,7 @@ def test_a_database_that_takes_no_writes_is_told_everywhere_and_nothing_is_lost(
     connection left.
     Outcome: It is named within seconds; histories can be read, and reports count once later.
     """
-    port = free_port()
+    port = ports.ephemeral()
     said = "takes no writes: default_transaction_read_only is on"
     more: More = {"listen": {"metrics": f"127.0.0.1:{port}"}}
     with run_service("read-only", server.url(), more) as served:

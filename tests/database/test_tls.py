@@ -13,9 +13,10 @@ import pytest
 from command.place import SERVICE_USER, TREE, Place
 from command.service import ALICE
 from devcluster import command
+from devcluster.certificates import Authority
 
 from database.conftest import Runs
-from database.servers import TRUST, Authority, Server
+from database.servers import TRUST, Server
 
 ROLE = "io_autotune_tls"
 """Comes in by a certificate alone."""
@@ -50,7 +51,8 @@ def site() -> Iterator[Site]:
     """Run a server that lets TCP in by TLS alone."""
     root = Path(tempfile.mkdtemp(prefix="io-autotune-tls-", dir="/tmp"))
     root.chmod(0o755)
-    server, authority, other = Server(root, "h1"), Authority(root, "site"), Authority(root, "other")
+    server = Server(root, "h1")
+    authority, other = (Authority(root, name, SERVICE_USER) for name in ("site", "other"))
     certificate, key = authority.certify("server", "subjectAltName=DNS:localhost")
     server.make()
     server.admit(

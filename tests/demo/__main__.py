@@ -103,9 +103,11 @@ def _begun_from(cluster: Cluster, runs: list[Run]) -> None:
     leaning = [run for run in explored if "other stud" in run["reason"]]
     if explored:
         job = str((leaning or explored)[0]["job_id"])
-        _say(f"\n    # io-autotune explain {job}      by an admin, who sees the names\n")
-        told = cluster.run_as("root", ["io-autotune", "explain", job]).stdout.splitlines()
-        _say("\n".join(line for line in told if line.startswith(("because", "begun from"))))
+        _say(f"\n    # io-autotune explain {job} --details      by an admin, who sees the names\n")
+        told = cluster.run_as(
+            "root", ["io-autotune", "explain", job, "--details"]
+        ).stdout.splitlines()
+        _say("\n".join(line for line in told if line.startswith(("reason", "begun from"))))
 
 
 def _compare(first: Campaign, second: Campaign, *places: int | None) -> None:

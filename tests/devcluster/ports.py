@@ -34,6 +34,12 @@ def is_free(port: int) -> bool:
         return True
 
 
+def ephemeral() -> int:
+    """Return a port of the loopback address that nobody has at present."""
+    with socket.create_server((HOST, 0)) as server:
+        return int(server.getsockname()[1])
+
+
 def candidates(ephemeral_low: int, taken: Collection[int], rng: random.Random) -> list[int]:
     """Return ports to try, in random order: below the ephemeral range, and not ``taken``.
 

@@ -9,11 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from packages import debs, licences, programs, rpms, sums, tree
+from packages import debs, licences, programs, provenance, rpms, sums, tree
 from packages.rooms import DIRECTORY, TREE
 from packages.suites import SUITES, named
 
 OUT = TREE / "build/packages"
+EVERY = [*(suite.name for suite in SUITES), rpms.NAME]
 
 
 def main() -> int:
@@ -30,9 +31,8 @@ def main() -> int:
     if os.geteuid() != 0:
         parser.error("clean roots are made and entered by root only: run it as root")
     try:
-        every = [*(suite.name for suite in SUITES), rpms.NAME]
         source = tree.at(options.commit) if options.commit else tree.current()
-        build(source, options.suite or every, options.out, options.anew)
+        build(source, options.suite or EVERY, options.out, options.anew)
         written = sums.write(options.out)
         if options.key:
             sums.sign(written, options.key)
@@ -60,6 +60,9 @@ def build(source: tree.Source, names: list[str], out: Path, anew: bool = False) 
         written = work / "tree"
         source.write(written)
         compiled = programs.built(source, written, anew)
+        # What an earlier build left there is of another commit, or of suites that nobody asked for.
+        for name in EVERY:
+            shutil.rmtree(out / name, ignore_errors=True)
         notices = out / "licences"
         licences.write(source, written, notices)
         for suite in suites:
@@ -68,6 +71,7 @@ def build(source: tree.Source, names: list[str], out: Path, anew: bool = False) 
         if rpms.NAME in names:
             print(f"packages: {rpms.NAME}", flush=True)
             rpms.build(source, compiled, notices, work / rpms.NAME, out / rpms.NAME)
+        provenance.write(source, written, names, out)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -16,6 +16,8 @@ from packages.rooms import TREE
 from packages.suites import SUITES, named
 
 OUT = TREE / "build/test-packages"
+SITES = TREE / "build/test-packages-sites"
+"""Apart from the packages: what is released is checked against all files of its directory."""
 CHOSEN = os.environ.get("IO_AUTOTUNE_TEST_SUITES", " ".join(suite.name for suite in SUITES)).split()
 
 
@@ -32,4 +34,4 @@ def built() -> Path:
 def here(request: pytest.FixtureRequest, built: Path) -> site.Site:
     """A suite's packages and clean roots."""
     suite = named(request.param)
-    return site.prepared(suite, built / suite.name, OUT / f"{suite.name}.site")
+    return site.prepared(suite, built / suite.name, SITES / suite.name)

@@ -86,10 +86,7 @@ class Source:
 def at(commit: str) -> Source:
     """Return the tree of a commit."""
     whole = _git("rev-parse", f"{commit}^{{commit}}")
-    count = _git("rev-list", "--count", whole)
-    time = int(_git("show", "--no-patch", "--format=%ct", whole))
-    version = released(_git("show", f"{whole}:Cargo.toml"))
-    return Source(whole, f"{version}+git{count}.{whole[:7]}", time)
+    return _committed(whole, released(_git("show", f"{whole}:Cargo.toml")))
 
 
 def released(cargo: str) -> str:
@@ -101,11 +98,22 @@ def released(cargo: str) -> str:
 def current() -> Source:
     """Return the tree as it is: tracked files, with changes that are not committed yet."""
     head = _git("rev-parse", "HEAD")
-    changed = _git("stash", "create")
     version = released((TREE / "Cargo.toml").read_text(encoding="utf-8"))
-    tagged = version in _git("tag", "--points-at", "HEAD").splitlines()
-    if changed or not tagged:
-        count = _git("rev-list", "--count", "HEAD")
-        version += f"+git{count}.{head[:7]}" + (".changed" if changed else "")
-    time = int(_git("show", "--no-patch", "--format=%ct", "HEAD"))
-    return Source(changed or head, version, time)
+    changed = _git("stash", "create")
+    if not changed:
+        return _committed(head, version)
+    return Source(changed, f"{_untagged(head, version)}.changed", _time(head))
+
+
+def _committed(commit: str, version: str) -> Source:
+    tagged = version in _git("tag", "--points-at", commit).splitlines()
+    return Source(commit, version if tagged else _untagged(commit, version), _time(commit))
+
+
+def _untagged(commit: str, version: str) -> str:
+    count = _git("rev-list", "--count", commit)
+    return f"{version}+git{count}.{commit[:7]}"
+
+
+def _time(commit: str) -> int:
+    return int(_git("show", "--no-patch", "--format=%ct", commit))

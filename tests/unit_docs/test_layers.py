@@ -25,6 +25,7 @@ CRATES = [
     "baselines",
     "engine",
     "online",
+    "test-certificates",
     "protocol",
     "catalogue",
     "optimize",

@@ -125,6 +125,13 @@ def test_each_file_that_the_architecture_names_is_there() -> None:
     assert not missing
 
 
+def test_the_engines_version_is_the_engines() -> None:
+    engine = (ROOT / "tuner-service/engine/src/lib.rs").read_text()
+    version = re.search(r'ENGINE_VERSION: &str = "io-autotune-engine (\d+)"', engine)
+    assert version
+    assert f"(now {version[1]};" in (DOCS / "compatibility.md").read_text()
+
+
 def test_dead_links_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A `b`: c\n\n[a](#a-b-c) [b](#b) [c](none.md) `[d](none.md)` [e](http://e)\n")

@@ -1,4 +1,4 @@
-"""Which Rust programs link TLS: the service alone."""
+"""Which Rust programs link which parts of TLS."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def linked(package: str) -> set[str]:
 @pytest.mark.parametrize(
     "package", ["io-autotune-node", "io-autotune-collector", "io-autotune-cli"]
 )
-def test_what_runs_on_nodes_and_submit_hosts_links_no_tls(package: str) -> None:
-    crates = linked(package)
-    assert "io-autotune-protocol" in crates
-    assert not crates & TLS
+def test_what_runs_on_nodes_and_submit_hosts_links_one_and_no_hosts_roots(package: str) -> None:
+    assert linked(package) & TLS == {"rustls", "ring", "rustls-webpki"}
+
+
+def test_what_reaches_no_network_links_none() -> None:
+    assert not linked("io-autotune-engine") & TLS
 
 
 def test_the_service_links_one() -> None:

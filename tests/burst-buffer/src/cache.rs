@@ -72,7 +72,7 @@ pub(crate) struct Cache {
     /// In blocks.
     most: usize,
     threshold: usize,
-    /// What dropping a block costs a request that needs its room.
+    /// The time that a request waits for a block to be dropped, if it needs the room.
     reclaim: Duration,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CoreSettings {
-    /// What a request, or a block that is carried, costs a thread: network and protocol.
+    /// The time that a request, or a block that is carried, costs a thread: network and protocol.
     pub(crate) turn: Duration,
     /// So many threads at once cost nothing.
     pub(crate) cores: usize,

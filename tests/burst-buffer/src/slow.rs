@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct SlowSettings {
     /// Bytes a second that all streams share.
     pub(crate) rate: f64,
-    /// What each request waits besides, beside others.
+    /// The time that each request waits in addition while there are others.
     pub(crate) latency: Duration,
     /// So many streams at once cost nothing.
     pub(crate) streams: usize,

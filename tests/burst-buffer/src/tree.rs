@@ -33,7 +33,7 @@ pub(crate) struct Tree {
     opened: FopenFlags,
 }
 
-/// What the job has moved since the mount was made.
+/// The bytes that the job has moved, and its requests, since the mount was made.
 #[derive(Debug, Default)]
 pub(crate) struct Moved {
     bytes: AtomicU64,
@@ -173,7 +173,7 @@ impl Tree {
         self.attributes(self.number(parent, name))
     }
 
-    /// Its name is gone, or another's: who has it open keeps it.
+    /// Removes a file's name, which is gone or another's now. Those who have the file open keep it.
     fn unname(&self, parent: INodeNo, name: &OsStr) {
         self.nodes().by_name.remove(&(parent.0, name.to_owned()));
     }

@@ -42,7 +42,7 @@ struct Arguments {
     /// The study, for resets.
     #[arg(long, default_value_t = 1)]
     study: i64,
-    /// What a dripping body says of its length.
+    /// The length that a dripping body announces.
     #[arg(long, default_value_t = 60_000)]
     length: usize,
     what: What,
@@ -166,7 +166,9 @@ async fn once(flood: &Flood, seen: &Seen) -> std::io::Result<()> {
         _ => {
             let stream: Box<dyn Stream> = match &flood.endpoint {
                 Endpoint::Unix(path) => Box::new(UnixStream::connect(path).await?),
-                Endpoint::Tcp(address) => Box::new(TcpStream::connect(address.as_str()).await?),
+                Endpoint::Tcp(address) | Endpoint::Tls(address) => {
+                    Box::new(TcpStream::connect(address.as_str()).await?)
+                }
             };
             seen.count("connected");
             return raw(flood, seen, stream).await;

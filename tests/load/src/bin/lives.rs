@@ -32,7 +32,7 @@ struct Arguments {
     /// The jobs' cluster.
     #[arg(long)]
     cluster: String,
-    /// What the names of their applications begin with; of one application, its name.
+    /// The beginning of the applications' names; of one application, the whole name.
     #[arg(long, default_value = "load")]
     app: String,
     /// How many lives.
@@ -65,10 +65,10 @@ struct Arguments {
     /// How long each client rests after a life, in milliseconds.
     #[arg(long, default_value_t = 0)]
     rest_ms: u64,
-    /// What is left to chance.
+    /// The seed of all that is left to chance.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Of this percentage of applications one run in five is FAILED, TIMEOUT, or, where it is tuned,
+    /// The percentage of applications of which one run in five is FAILED, TIMEOUT, or, where it is tuned,
     /// OUT_OF_MEMORY. Outcomes are sent as the collector does; the service needs the source jobcomp.
     #[arg(long, default_value_t = 0)]
     failing: u64,

@@ -1,6 +1,6 @@
 """Where each assertion of the cluster tests went when the service got tests of its own.
 
-    python3 tests/where_assertions_went.py            # checks the table against today's tree
+    python3 tests/assertion_moves.py            # checks the table against today's tree
 
 docs/decisions/0046-assertions.tsv has a row for each assertion that no longer stands in the test in
 which it stood at BASE: module, test, assertion, and the test that has it now, or why it stays.
