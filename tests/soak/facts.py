@@ -52,6 +52,14 @@ class JobFacts:
     run: Run | None
     """Its last launch's run."""
 
+    @property
+    def script_began(self) -> bool:
+        """Whether its script was started: a slurmd that is killed may have lost the launch.
+
+        Slurm then believes in the job until its limit, and calls it timed out.
+        """
+        return self.text is not None and self.text.startswith("begin ")
+
 
 @dataclass(frozen=True)
 class Facts:

@@ -237,6 +237,10 @@ def _uncounted(facts: Facts, job: JobFacts) -> str | None:
     has_setting = job.submission.kind == "settings"
     excuses = {
         "it never began": job.row.began == 0,
+        "a part of Slurm was killed, which lost the launch: its script never began": not (
+            job.row.state == "COMPLETED" or job.script_began
+        )
+        and facts.touched(job, SLURM),
         "Slurm has launched it again, maybe without a prolog": job.row.restarts > 0,
         "its helper was killed or stopped in the prolog": facts.hit(job, "start"),
         "the helper's program was missing while the job was there": facts.touched(
@@ -366,7 +370,7 @@ INVARIANTS = [
     Invariant(
         "every completed job counted once",
         "each job that Slurm calls completed has one run that counts; of one that Slurm calls timed"
-        " out it is a lower bound; any other has none that counts",
+        " out it is a lower bound, if its script began; any other has none that counts",
         _counted,
         at_end=True,
         promises=("a report is lost",),

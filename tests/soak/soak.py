@@ -129,11 +129,13 @@ class Soak:
             self._check(f"after operation {number}, {operation.told()}", at_end=False)
 
     def _have_missing_jobs_noticed(self, done: Done) -> None:
-        """Some time after slurmctld was killed, have it notice the jobs whose end it has forgotten.
+        """Some time after a kill, have slurmctld notice the jobs that are on no node.
 
-        It would believe in them until their limit, and give their nodes to no other meanwhile.
+        A slurmctld that was killed has forgotten their end; a slurmd that was killed has lost their
+        launch. It would believe in them until their limit, and give their nodes to no other
+        meanwhile.
         """
-        if "kill slurmctld" in done.kinds:
+        if done.kinds & {"kill slurmctld", "kill slurmd"}:
             self._missed_from = time.monotonic() + BATCH_START_SECONDS
         elif self._missed_from is not None and self._missed_from < time.monotonic():
             self._site.register_nodes()

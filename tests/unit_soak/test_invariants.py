@@ -181,6 +181,17 @@ def test_what_slurm_has_timed_out_is_a_lower_bound() -> None:
         assert violated(facts) - {"no job's end changed"} == expected
 
 
+def test_a_launch_that_a_killed_part_of_slurm_has_lost_has_no_lower_bound() -> None:
+    lost = replace(JOB, row=replace(ROW, state="TIMEOUT"), run=replace(RUN, state="not_counted"))
+    killed = replace(OUTAGE, kinds=frozenset({"kill slurmd"}), began=999.0, ended=1003.0)
+    for job, outages, expected in (
+        (replace(lost, text=None), [killed], set()),
+        (replace(lost, text=None), [], {COUNTED}),
+        (replace(lost, text="begin soak-00001\nat 5.00\n"), [killed], {COUNTED}),
+    ):
+        assert violated(replace(with_job(job), outages=outages)) & {COUNTED} == expected
+
+
 def test_a_full_spool_excuses_what_has_a_setting_to_save_alone() -> None:
     run = replace(RUN, state="not_counted")
     full = replace(OUTAGE, kinds=frozenset({"spool full"}), began=999.0, ended=1003.0)
