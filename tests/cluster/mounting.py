@@ -13,6 +13,8 @@ from harness import Site
 from outages import PATIENCE_MS, patient_hooks
 
 RCLONE = "accelerator=rclone-vfs"
+OTHERWISE = "/the/storage/itself"
+"""What a job finds in RCLONE_VFS_DIR if its mount does not start."""
 NODE_TOML = """
 [exclusive]
 cpus = 8
@@ -53,6 +55,8 @@ def rclone(site: Site, more: str = "") -> Iterator[tuple[Path, Path]]:
     command = (
         f'[[commands]]\nname = "rclone-vfs"\nstart = {argv[0]}\nstop = {argv[1]}\n'
         f'start_ms = {_RCLONE_MS}\nstop_ms = {_RCLONE_MS}\ndirectory = "{mounts}"\n'
+        'default_runs = { of = ["rclone-vfs"], '
+        f'otherwise = {{ RCLONE_VFS_DIR = "{OTHERWISE}" }} }}\n'
     )
     try:
         with site.nodes_configured(NODE_TOML + more + command), patient_hooks(site):

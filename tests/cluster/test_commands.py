@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from devcluster import files
-from harness import ALICE, Site, asked, await_true, lines
-from mounting import NODE_TOML, RCLONE, fuse_for_users, rclone
+from harness import ALICE, Job, Site, asked, await_true, lines
+from mounting import NODE_TOML, OTHERWISE, RCLONE, fuse_for_users, rclone
 
 BUFFER = """
 name = "stager"
@@ -129,26 +129,39 @@ def fuse() -> Iterator[None]:
 
 @pytest.mark.usefixtures("fuse")
 def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
+    """Every run has the mount: the default's and the tuned one's, with and without a service."""
     app = "commands-rclone"
     with rclone(site) as (slow, mounts):
         (slow / "input").write_text("what the job reads\n", encoding="utf-8")
         (slow / "input").chmod(0o666)
         body = (
-            f'input="${{RCLONE_VFS_DIR:-{slow}}}/input"; cat "$input"; '
-            'stat --file-system --format %T "$input"; touch "$input" && echo written; true'
+            'input="$RCLONE_VFS_DIR/input"; cat "$input"; stat --file-system --format %T "$input"; '
+            'touch "$input" && echo written; true'
         )
+
+        def reads_by_mount(job: Job) -> None:
+            text = lines(site.output(job))
+            assert text[0] == "what the job reads"
+            assert text[1] in FUSE, "it was not read through FUSE"
+            assert "written" not in text, "the mount is for reading only"
+            await_true("the mount and its cache to be gone", lambda: not list(mounts.iterdir()))
+
         default = site.sbatch(body, asked(app, RCLONE), "--exclusive")
-        assert site.judged(default)["state"] == "counted"
-        assert not set(FUSE) & set(lines(site.output(default)))
-        assert "written" in lines(site.output(default))
+        run = site.judged(default)
+        assert (run["state"], run["applied"]["kind"]) == ("counted", "default"), run["verdict"]
+        reads_by_mount(default)
         site.pin(app, {"cache_mode": "full", "read_ahead": "4M"})
         job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
         site.counted(job)
-        text = lines(site.output(job))
-        assert text[0] == "what the job reads"
-        assert text[1] in FUSE, "it was not read through FUSE"
-        assert "written" not in text, "the cache is for reading only"
-        await_true("the mount and its cache to be gone", lambda: not list(mounts.iterdir()))
+        reads_by_mount(job)
+        with site.parts_stopped("io-autotuned"):
+            alone = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+            assert site.ended(alone)["JobState"] == "COMPLETED"
+            reads_by_mount(alone)
+        # Others may be on the node of a job that does not ask for all of it.
+        shared = site.sbatch("echo $RCLONE_VFS_DIR", asked(app, RCLONE))
+        assert site.judged(shared)["state"] == "not_counted"
+        assert lines(site.output(shared)) == [OTHERWISE]
         assert (slow / "input").exists()
 
 

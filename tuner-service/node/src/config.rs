@@ -1,6 +1,7 @@
 //! `node.toml`, which is beside `client.toml`: the changes that root allows accelerators to make.
 //! Without the file none are allowed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -79,6 +80,18 @@ pub(crate) struct SiteCommand {
     /// Milliseconds after which the stop is killed; the timer tries again.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) stop_ms: u64,
+    /// The default runs that have it too; unless set, a default run starts nothing.
+    pub(crate) default_runs: Option<DefaultRuns>,
+}
+
+/// The default runs that have a command, and what their jobs find where it does not start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DefaultRuns {
+    /// The accelerators, by one of which a job has asked.
+    pub(crate) of: Vec<String>,
+    /// Variables of the job. The command has to print each of them when it starts.
+    pub(crate) otherwise: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +131,8 @@ pub(crate) struct Settings {
     pub(crate) block_devices: Vec<String>,
     /// The mount points of the FUSE file systems whose settings may be changed.
     pub(crate) fuse_mounts: Vec<PathBuf>,
+    /// The mount points of the NFS file systems whose read-ahead may be changed.
+    pub(crate) nfs_mounts: Vec<PathBuf>,
     pub(crate) lctl: PathBuf,
     /// The kernel's directories. Tests use other paths.
     pub(crate) proc: PathBuf,
@@ -131,6 +146,7 @@ impl Default for Settings {
         Self {
             block_devices: Vec::new(),
             fuse_mounts: Vec::new(),
+            nfs_mounts: Vec::new(),
             lctl: "/usr/sbin/lctl".into(),
             proc: "/proc".into(),
             proc_sys: "/proc/sys".into(),

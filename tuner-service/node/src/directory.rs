@@ -85,7 +85,7 @@ pub(crate) struct PutBack {
     pub(crate) changed: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct JobEnvironment {
     pub(crate) set: Vec<(String, String)>,
     pub(crate) watch: Vec<String>,

@@ -11,6 +11,7 @@ mod cgroup;
 mod clock;
 mod config;
 mod deadline;
+mod default_runs;
 mod directives;
 mod directory;
 mod enter_cgroup;

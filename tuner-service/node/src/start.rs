@@ -1,10 +1,11 @@
 //! The prolog, as root: gets the job's parametrization and writes its files.
 
 use std::path::Path;
+use std::time::Duration;
 
 use io_autotune_protocol::{
-    Call, Client, ClientError, ConfigError, Job, MARKS_VARIABLE, StartAnswer, StartRequest,
-    is_deliverable_variable,
+    Call, Client, ClientError, ConfigError, Delivery, Job, MARKS_VARIABLE, StartAnswer,
+    StartRequest, is_deliverable_variable,
 };
 use jiff::Timestamp;
 
@@ -12,6 +13,7 @@ use crate::agent::journal;
 use crate::breaker::{Breaker, Open, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::deadline::Deadline;
+use crate::default_runs::Served;
 use crate::directory::{self, JobDirectory, JobEnvironment, StartRecord};
 use crate::files::{DirectoryError, is_one_line, read_own, replace};
 use crate::job::{self, JobError};
@@ -71,6 +73,11 @@ pub(crate) async fn start(
         .join(WATCHED);
     let watch = remembered(&watched);
     let moved_on_lustre = config.as_ref().ok().and_then(settings::moved_on_lustre);
+    let accelerator = request.request.accelerator.as_deref();
+    let served = config
+        .as_ref()
+        .ok()
+        .and_then(|config| Served::of(config, accelerator));
     let unwatched = watch.is_empty();
     let record = |answer: Result<StartAnswer, String>, settings, is_complete| {
         let (answer, failure) = match answer {
@@ -110,19 +117,34 @@ pub(crate) async fn start(
         set: marks.iter().cloned().collect(),
         ..JobEnvironment::default()
     };
-    directory.write_environment(&request.job, &nothing)?;
-    directory.write_start(&record(
-        Err("the node helper did not live to see the answer".into()),
-        None,
-        false,
-    ))?;
+    let otherwise = served.map_or_else(Vec::new, |served| served.otherwise());
+    let mut killed = nothing.clone();
+    killed.set.extend(otherwise.clone());
+    directory.write_environment(&request.job, &killed)?;
+    let why = "the node helper did not live to see the answer";
+    let not_started = served.map(|_| Outcome::NotApplied { why: why.into() });
+    directory.write_start(&record(Err(why.into()), not_started, false))?;
 
-    match ask(service.node_client(), &places.run_dir, &request, deadline).await {
+    let left = deadline.left();
+    let for_answer = served.map_or(left, |served| served.for_answer(left));
+    let answer = ask(service.node_client(), &places.run_dir, &request, for_answer).await;
+    let journal = directory.file(journal::FILE);
+    let paths = (places.spool_dir.as_path(), journal.as_path());
+    let apply = |delivery: &Delivery| {
+        let served = served.map(|served| served.delivery(delivery));
+        let delivery = served.as_ref().unwrap_or(delivery);
+        apply_settings(delivery, &request.job, &config, paths, deadline)
+    };
+    // What the job has of a command: what it prints, or what stands for it where it does not run.
+    let provided = |settings: &Option<Outcome>| match settings {
+        Some(Outcome::InForce { provided, .. }) => provided.clone().into_iter().collect(),
+        Some(Outcome::NotApplied { .. }) => otherwise.clone(),
+        None => Vec::new(),
+    };
+    match answer {
         Ok(answer) => {
             remember(&watched, &answer);
-            let journal = directory.file(journal::FILE);
-            let places = (places.spool_dir.as_path(), journal.as_path());
-            let settings = apply_settings(&answer, &request.job, &config, places, deadline);
+            let settings = apply(&answer.delivery);
             let refused = matches!(settings, Some(Outcome::NotApplied { .. }));
             let mut environment = if refused {
                 // Either all of a parametrization is applied or nothing.
@@ -130,9 +152,7 @@ pub(crate) async fn start(
             } else {
                 lay_out_files(&directory, &request.job, &answer)?
             };
-            if let Some(Outcome::InForce { provided, .. }) = &settings {
-                environment.set.extend(provided.clone());
-            }
+            environment.set.extend(provided(&settings));
             environment.set.extend(marks);
             if let Some(written) = &written
                 && !refused
@@ -154,11 +174,11 @@ pub(crate) async fn start(
                 "job {} runs with defaults: {error}",
                 request.job.job_id
             ));
-            directory.write_start(&record(Err(error.to_string()), None, true))?;
-            if asked {
-                nothing.tell = Some(told(request.job.job_id, &Given::NoAnswer));
-                directory.write_environment(&request.job, &nothing)?;
-            }
+            let settings = apply(&Delivery::default());
+            nothing.set.extend(provided(&settings));
+            directory.write_start(&record(Err(error.to_string()), settings, true))?;
+            nothing.tell = asked.then(|| told(request.job.job_id, &Given::NoAnswer));
+            directory.write_environment(&request.job, &nothing)?;
         }
     }
     Ok(())
@@ -187,13 +207,12 @@ fn keep_what_an_earlier_launch_left(places: &Places, job: &Job) {
 }
 
 fn apply_settings(
-    answer: &StartAnswer,
+    delivery: &Delivery,
     job: &Job,
     config: &Result<NodeConfig, NodeConfigError>,
     places: (&Path, &Path),
     deadline: Deadline,
 ) -> Option<Outcome> {
-    let delivery = &answer.delivery;
     if !settings::is_privileged(delivery) {
         return None;
     }
@@ -227,7 +246,7 @@ async fn ask(
     client: Result<Client, ConfigError>,
     run_dir: &Path,
     request: &StartRequest,
-    deadline: Deadline,
+    most: Duration,
 ) -> Result<StartAnswer, NoAnswer> {
     let client = client.map_err(ClientError::from)?;
     let (breaker, route) = (Breaker::of(run_dir), Route::of(run_dir));
@@ -235,7 +254,7 @@ async fn ask(
     let asked = since_boot();
     breaker.admit(asked)?;
     route.recall(&client);
-    let answer = client.call(call, deadline.left()).await;
+    let answer = client.call(call, most).await;
     route.keep(&client);
     breaker.learn(asked, &answer);
     Ok(answer?)

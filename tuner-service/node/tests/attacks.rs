@@ -736,3 +736,83 @@ fn a_configuration_that_another_can_write_is_not_used() {
         start.said
     );
 }
+
+/// A node whose default runs have a mount, which this script starts.
+fn with_mount(start: &str) -> Node {
+    let node = Node::new();
+    let place = node.root.path().display().to_string();
+    let config = format!(
+        "[exclusive]\ncpus = 8\n[[commands]]\nname = \"mount\"\nrun_as = \"root\"\nstart_ms = 20000\n\
+         start = [\"/bin/sh\", \"-c\", {start:?}, \"{place}\"]\n\
+         stop = [\"/bin/sh\", \"-c\", \"echo stopped >>$0/stopped\", \"{place}\"]\n\
+         default_runs = {{ of = [\"vfs\"], otherwise = {{ VFS_DIR = \"/project\" }} }}\n"
+    );
+    fs::write(node.path("node.toml"), config).unwrap();
+    fs::set_permissions(node.path("node.toml"), Permissions::from_mode(0o644)).unwrap();
+    node
+}
+
+const WITH_VFS: [(&str, &str); 1] = [("SPANK_IO_AUTOTUNE", "app=ocean,accelerator=vfs,mode=tune")];
+
+/// No service answers here.
+///
+/// Attack (files): The mount that a job's storage needs in every run does not start, prints
+/// something else, or is asked for while no service is there.
+/// Outcome: A job has its storage as the node mounts it by default, or else the path that the site
+/// names; only the first counts.
+#[test]
+fn without_a_service_a_job_finds_its_storage_mounted_or_where_the_site_says() {
+    for (start, set, counts) in [
+        (
+            "echo VFS_DIR=/mnt; echo PATH=/evil",
+            "set VFS_DIR=/mnt",
+            true,
+        ),
+        ("exit 3", "set VFS_DIR=/project", false),
+        ("echo OTHER=/mnt", "set VFS_DIR=/project", false),
+    ] {
+        let node = with_mount(start);
+        let began = node.hook_with("start", &WITH_VFS);
+        assert!(began.good, "{}", began.said);
+        let text = fs::read_to_string(node.job("job.env")).unwrap();
+        assert_eq!(text.matches(set).count(), 1, "{start}: {text}");
+        assert!(!text.contains("PATH=/evil"), "{text}");
+        let is_stopped = || node.path("stopped").exists();
+        assert_eq!(
+            is_stopped(),
+            !counts,
+            "what did not start is stopped at once"
+        );
+        assert!(node.hook_with("finish", &WITH_VFS).good);
+        assert!(is_stopped(), "{start}");
+        let applied = node.reports()[0]["applied"].clone();
+        let has_failed = applied.to_string().contains("the command mount");
+        assert_eq!(has_failed, !counts, "{applied}");
+    }
+}
+
+/// Attack (files): The helper is killed while it starts the mount that a job's storage needs.
+/// Outcome: The job finds the path that the site names, and does not count; the next hook stops
+/// what was started.
+#[test]
+fn a_helper_that_is_killed_while_it_mounts_leaves_the_job_the_sites_path() {
+    let node = with_mount("echo begun >$0/begun; kill -KILL $PPID; echo VFS_DIR=/mnt");
+    let began = node.hook_with("start", &WITH_VFS);
+    assert!(began.killed, "{}", began.said);
+    assert!(node.path("begun").exists());
+    let text = fs::read_to_string(node.job("job.env")).unwrap();
+    assert!(text.contains("set VFS_DIR=/project"), "{text}");
+    assert!(node.hook_with("finish", &WITH_VFS).good);
+    assert!(node.path("stopped").exists());
+    let report = &node.reports()[0];
+    assert_eq!(report["applied"]["kind"], "incomplete", "{report}");
+}
+
+#[test]
+fn a_job_of_another_accelerator_starts_no_mount() {
+    let node = with_mount("echo begun >$0/begun; echo VFS_DIR=/mnt");
+    assert!(node.hook("start").good);
+    assert!(!node.path("begun").exists());
+    let text = fs::read_to_string(node.job("job.env")).unwrap();
+    assert!(!text.contains("VFS_DIR"), "{text}");
+}

@@ -15,6 +15,8 @@ pub enum SettingKind {
     Lctl,
     /// A setting of the FUSE file systems that the node's configuration names: `max_background`.
     Fuse,
+    /// The read-ahead, `read_ahead_kb`, of the NFS mounts that the node's configuration names.
+    Nfs,
     /// A file with a number, which the node's configuration names.
     File,
 }
@@ -33,6 +35,7 @@ impl SettingKind {
         match self {
             Self::Sysctl => of(&['.']) && name.split('.').all(|part| !part.is_empty()),
             Self::Block | Self::Fuse => of(&[]),
+            Self::Nfs => name == "read_ahead_kb",
             Self::File => of(&['.']),
             Self::Lctl => of(&['.', '*']),
         }
@@ -45,5 +48,6 @@ io_autotune_model::word_enum!(
     Block => "block",
     Lctl => "lctl",
     Fuse => "fuse",
+    Nfs => "nfs",
     File => "file",
 );

@@ -1,5 +1,5 @@
-//! The places of settings: below /proc/sys, in a block device's queue, in Lustre or FUSE, or in a
-//! file.
+//! The places of settings: below /proc/sys, in a block device's queue, in Lustre, FUSE or NFS, or in
+//! a file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -28,6 +28,8 @@ pub(crate) enum Target {
     Lctl { name: String },
     /// A setting of a FUSE file system, by its device number: in its connection, or its read-ahead.
     Fuse { device: String, name: String },
+    /// The read-ahead of an NFS file system, by its device number.
+    Nfs { device: String, name: String },
     /// A file that node.toml names.
     File { name: String },
 }
@@ -36,7 +38,9 @@ impl Target {
     pub(crate) fn label(&self) -> String {
         match self {
             Self::Sysctl { name } | Self::Lctl { name } | Self::File { name } => name.clone(),
-            Self::Block { device, name } | Self::Fuse { device, name } => {
+            Self::Block { device, name }
+            | Self::Fuse { device, name }
+            | Self::Nfs { device, name } => {
                 format!("{device}/{name}")
             }
         }
@@ -50,6 +54,7 @@ pub(crate) struct Kernel {
     proc: PathBuf,
     block_devices: Vec<String>,
     fuse_mounts: Vec<PathBuf>,
+    nfs_mounts: Vec<PathBuf>,
     lctl: PathBuf,
     files: Vec<(String, PathBuf)>,
 }
@@ -62,6 +67,7 @@ impl Kernel {
             proc: settings.proc.clone(),
             block_devices: settings.block_devices.clone(),
             fuse_mounts: settings.fuse_mounts.clone(),
+            nfs_mounts: settings.nfs_mounts.clone(),
             lctl: settings.lctl.clone(),
             files: settings
                 .allow
@@ -72,7 +78,7 @@ impl Kernel {
         }
     }
 
-    /// The targets of a setting: the queues of all block devices or all FUSE file systems in
+    /// The targets of a setting: the queues of all block devices or all FUSE or NFS file systems in
     /// node.toml, or the Lustre parameters that match the pattern.
     pub(crate) fn targets(&self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>> {
         if !kind.takes_name(name) {
@@ -83,9 +89,22 @@ impl Kernel {
         let found: Vec<Target> = match kind {
             SettingKind::File => vec![Target::File { name }],
             SettingKind::Fuse => {
-                let devices = self.fuse_devices()?.into_iter();
+                let devices = self.mounted(&self.fuse_mounts, is_fuse)?.into_iter();
                 devices
                     .map(|device| Target::Fuse {
+                        device,
+                        name: name.clone(),
+                    })
+                    .collect()
+            }
+            SettingKind::Nfs => {
+                let mut devices = self.mounted(&self.nfs_mounts, is_nfs)?;
+                // Mounts of one export share their superblock, and so their read-ahead.
+                devices.sort_unstable();
+                devices.dedup();
+                let devices = devices.into_iter();
+                devices
+                    .map(|device| Target::Nfs {
                         device,
                         name: name.clone(),
                     })
@@ -166,7 +185,9 @@ impl Kernel {
                 }
                 (root, vec!["queue", name.as_str()])
             }
-            Target::Fuse { device, name } if name == "read_ahead_kb" => {
+            Target::Fuse { device, name } | Target::Nfs { device, name }
+                if name == "read_ahead_kb" =>
+            {
                 // A link of the kernel's, like those in /sys/block.
                 let root = fs::canonicalize(self.sys.join("class/bdi").join(plain(device)?))?;
                 let devices = fs::canonicalize(&self.sys)?.join("devices");
@@ -175,6 +196,7 @@ impl Kernel {
                 }
                 (root, vec![name.as_str()])
             }
+            Target::Nfs { name, .. } => return Err(refused(name, "is no setting of NFS")),
             Target::Fuse { device, name } => {
                 // The connection's name is the device's minor number.
                 let minor = device
@@ -252,11 +274,11 @@ impl Kernel {
         self.proc.join(path)
     }
 
-    /// The device numbers of the FUSE file systems that node.toml names, from the list of mounts:
-    /// looking at the file system itself might wait for its daemon.
-    fn fuse_devices(&self) -> io::Result<Vec<String>> {
+    /// The device numbers of the file systems of a kind at these mount points, from the list of
+    /// mounts: looking at the file system itself might wait for its daemon or server.
+    fn mounted(&self, points: &[PathBuf], is_kind: fn(&str) -> bool) -> io::Result<Vec<String>> {
         let text = read_limited(&self.proc.join("self/mountinfo"))?;
-        Ok(fuse_devices(&text, &self.fuse_mounts))
+        Ok(devices(&text, points, is_kind))
     }
 
     /// Runs lctl on a parameter. The error is `NotFound` only if the kernel has no such parameter,
@@ -300,21 +322,28 @@ impl Kernel {
     }
 }
 
-/// The device numbers of the FUSE file systems at these mount points. If several mounts cover each
-/// other, the last one counts (proc_pid_mountinfo(5)).
-fn fuse_devices(mountinfo: &str, points: &[PathBuf]) -> Vec<String> {
+/// The device numbers of the file systems of a kind at these mount points. If several mounts cover
+/// each other, the last one counts (proc_pid_mountinfo(5)).
+fn devices(mountinfo: &str, points: &[PathBuf], is_kind: fn(&str) -> bool) -> Vec<String> {
     let of = |point: &PathBuf| {
         let mut found = mountinfo.lines().filter_map(|line| {
             let (mount, system) = line.split_once(" - ")?;
             let mut fields = mount.split(' ');
             let (device, at) = (fields.nth(2)?, fields.nth(1)?);
             let kind = system.split(' ').next()?;
-            let is_fuse = kind == "fuse" || kind.starts_with("fuse.");
-            (point.to_str() == Some(at)).then(|| is_fuse.then(|| device.to_owned()))
+            (point.to_str() == Some(at)).then(|| is_kind(kind).then(|| device.to_owned()))
         });
         found.next_back().flatten()
     };
     points.iter().filter_map(of).collect()
+}
+
+fn is_fuse(kind: &str) -> bool {
+    kind == "fuse" || kind.starts_with("fuse.")
+}
+
+fn is_nfs(kind: &str) -> bool {
+    kind == "nfs" || kind == "nfs4"
 }
 
 /// The subsystem, device and name of a device's parameter:
@@ -406,6 +435,7 @@ pub(crate) fn stand_in(root: &std::path::Path) -> Kernel {
         proc: root.join("proc"),
         block_devices: vec!["loop9".into()],
         fuse_mounts: vec!["/bb".into()],
+        nfs_mounts: vec!["/home".into(), "/project".into()],
         lctl: "/nonexistent/lctl".into(),
         files: vec![("lever".into(), root.join("lever"))],
     }
@@ -479,10 +509,10 @@ mod tests {
             40 24 0:47 / /bb rw,nosuid shared:1 - fuse.bb bb rw,user_id=0\n\
             41 24 0:48 / /other rw - fuse x rw\n";
         let points = ["/bb".into(), "/nowhere".into()];
-        assert_eq!(fuse_devices(mounts, &points), ["0:47"]);
+        assert_eq!(devices(mounts, &points, is_fuse), ["0:47"]);
         let over = format!("{mounts}42 40 8:1 / /bb rw - ext4 /dev/sda1 rw\n");
         assert!(
-            fuse_devices(&over, &points).is_empty(),
+            devices(&over, &points, is_fuse).is_empty(),
             "another one is above it"
         );
         let root = tempfile::tempdir().unwrap();
@@ -518,6 +548,43 @@ mod tests {
             let name = "read_ahead_kb".to_owned();
             assert!(kernel.read(&Target::Fuse { device, name }).is_err());
         }
+    }
+
+    #[test]
+    fn nfs_has_its_read_ahead_where_its_mount_says() {
+        let root = tempfile::tempdir().unwrap();
+        let kernel = stand_in(root.path());
+        fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        let mounts = "30 1 0:52 /home /home rw - nfs4 server:/home rw,vers=4.2\n\
+                      31 1 0:52 /project /project rw - nfs4 server:/project rw,vers=4.2\n\
+                      32 1 0:53 / /other rw - nfs server:/other rw\n";
+        fs::write(root.path().join("proc/self/mountinfo"), mounts).unwrap();
+        for number in ["0:52", "0:53"] {
+            let bdi = root.path().join("sys/devices/virtual/bdi").join(number);
+            fs::create_dir_all(&bdi).unwrap();
+            fs::write(bdi.join("read_ahead_kb"), "128\n").unwrap();
+            let class = root.path().join("sys/class/bdi");
+            fs::create_dir_all(&class).unwrap();
+            symlink(
+                format!("../../devices/virtual/bdi/{number}"),
+                class.join(number),
+            )
+            .unwrap();
+        }
+        let targets = kernel.targets(SettingKind::Nfs, "read_ahead_kb").unwrap();
+        let [target] = &targets[..] else {
+            panic!("one export of one server: {targets:?}")
+        };
+        assert_eq!(kernel.read(target).unwrap(), "128");
+        kernel.write(target, "15360").unwrap();
+        let value = |number: &str| {
+            let bdi = root.path().join("sys/devices/virtual/bdi").join(number);
+            fs::read_to_string(bdi.join("read_ahead_kb")).unwrap()
+        };
+        assert_eq!(value("0:52"), "15360\n");
+        assert_eq!(value("0:53"), "128\n", "node.toml does not name it");
+        assert!(kernel.targets(SettingKind::Nfs, "max_ratio").is_err());
+        assert!(kernel.targets(SettingKind::Fuse, "read_ahead_kb").is_err());
     }
 
     /// Attack (files): A file that root reads, or its directory, is a link, a FIFO, too long, or

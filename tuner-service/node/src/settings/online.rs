@@ -185,7 +185,7 @@ fn sources(kernel: &Kernel, targets: &[&Target], own: Option<&Path>) -> io::Resu
                 check_owned(path).map_err(io::Error::other)?;
                 add(path.to_owned(), Format::Named);
             }
-            Target::Sysctl { name } => {
+            Target::Sysctl { name } | Target::Nfs { name, .. } => {
                 return Err(io::Error::other(format!("{name} is no lever")));
             }
         }
