@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use io_autotune_configuration::parse_recoverable;
 use io_autotune_model::{Constraint, Parameter, Space, UsedIf};
@@ -10,6 +11,7 @@ use crate::delivery::{Deliveries, is_plain_name};
 use crate::fault::{AcceleratorError, Faults};
 use crate::need::Need;
 use crate::read_back::ReadBack;
+use crate::risk::{self, AT_RISK, Risk};
 use crate::space::Described;
 
 /// Something with I/O parameters that a job can be given, or several such accelerators that are
@@ -36,6 +38,11 @@ pub struct Accelerator {
     pub space: Space,
     /// The delivery of a parametrization and its read-back, for each file.
     pub parts: Vec<Part>,
+    /// The values of the space that change more than the time of a job.
+    pub risks: Vec<Risk>,
+    /// The accelerator with the values that this one leaves out because of their risk, if the file
+    /// has any.
+    pub at_risk: Option<Arc<Accelerator>>,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +61,8 @@ struct Document {
     #[serde(default)]
     constraints: Vec<Spanned<Constraint>>,
     parameters: Vec<Spanned<Parameter>>,
+    #[serde(default)]
+    risks: Vec<risk::Entry>,
     delivery: Deliveries,
     read_back: Option<ReadBack>,
 }
@@ -135,19 +144,31 @@ impl Accelerator {
                 None
             }
         };
+        let risks = match is_space_whole {
+            true => risk::risks(&document.risks, &document.parameters, &mut faults),
+            false => Vec::new(),
+        };
+        let safe = space
+            .as_ref()
+            .map(|space| risk::space_without(space, &risks));
+        let safe = safe.transpose().unwrap_or_else(|error| {
+            let problem = format!("without the values of [[risks]]: {error}");
+            faults.at(&document.name.span(), problem);
+            None
+        });
         faults.finish()?;
-        let Some(space) = space else {
+        let Some((space, safe)) = space.zip(safe) else {
             unreachable!("a fault was noted")
         };
         let name = document.name.into_inner();
         let part = Part {
             of: name.clone(),
-            space: space.clone(),
+            space: safe.clone(),
             deliveries: document.delivery,
             read_back: document.read_back,
             renamed: BTreeMap::new(),
         };
-        Ok(Self {
+        let accelerator = Self {
             name,
             title: document.title,
             description: document.description,
@@ -155,9 +176,40 @@ impl Accelerator {
             tried_on: document.tried_on,
             needs: document.needs,
             used_if: document.used_if,
-            space,
+            space: safe,
             parts: vec![part],
+            risks: Vec::new(),
+            at_risk: None,
+        };
+        let at_risk = (!risks.is_empty()).then(|| accelerator.at_risk(space, risks));
+        Ok(Self {
+            at_risk: at_risk.map(Arc::new),
+            ..accelerator
         })
+    }
+
+    /// The accelerator with all the values of its file, under a name of its own.
+    fn at_risk(&self, space: Space, risks: Vec<Risk>) -> Self {
+        let mut other = self.clone();
+        other.name.push_str(AT_RISK);
+        for part in &mut other.parts {
+            part.of.clone_from(&other.name);
+            part.space = space.clone();
+        }
+        Self {
+            title: format!("{}, with values at risk", self.title),
+            space,
+            risks,
+            ..other
+        }
+    }
+
+    /// The risks of its values, or of those that it leaves out, one line each.
+    #[must_use]
+    pub fn risks_told(&self) -> Vec<String> {
+        let left_out = self.at_risk.iter().flat_map(|other| &other.risks);
+        let risks = self.risks.iter().chain(left_out);
+        risks.map(ToString::to_string).collect()
     }
 
     /// Each delivery in a few words, for people.
@@ -235,10 +287,8 @@ mod tests {
             .map(|entry| entry.unwrap().path())
             .collect();
         paths.sort();
-        let samples: Vec<_> = paths
-            .iter()
-            .map(|path| std::fs::read(path).unwrap())
-            .collect();
+        let shipped = paths.iter().map(|path| std::fs::read(path).unwrap());
+        let samples: Vec<_> = shipped.chain([COMPOSITE.as_bytes().to_vec()]).collect();
         io_autotune_fuzzing::Target::new("catalogue", &samples)
             .rounds(1500)
             .run(|input| {
@@ -248,12 +298,49 @@ mod tests {
                 match Accelerator::parse(text) {
                     Ok(accelerator) => {
                         assert!(is_plain_name(&accelerator.name));
-                        accelerator.render(&accelerator.space.default()).unwrap();
+                        for one in [Some(&accelerator), accelerator.at_risk.as_deref()] {
+                            let Some(one) = one else { continue };
+                            one.render(&one.space.default()).unwrap();
+                        }
                     }
                     Err(error) => assert!(error.to_string().contains("line"), "{error}"),
                 }
             });
     }
+
+    /// A file with what no shipped one has.
+    const COMPOSITE: &str = r#"
+name = "composite"
+title = "x"
+[[parameters]]
+name = "layout"
+kind = "categories"
+values = ["plain", "joined"]
+default = "plain"
+[[parameters]]
+name = "depth"
+kind = "ordered"
+values = [1, 2, 4]
+default = 1
+[[risks]]
+parameter = "layout"
+values = ["joined"]
+why = "It writes another layout."
+[[delivery.environment]]
+variable = "HINTS"
+prefix = "*:"
+parts = ["depth={depth}", "layout={layout}"]
+separator = ":"
+suffix = "}"
+[[delivery.files]]
+name = "hints"
+variable = "HINTS_FILE"
+head = "{"
+tail = "}"
+separator = ","
+line = "\"{name}\": {value}"
+parameters = ["depth"]
+"#;
 
     const SMALL: &str = r#"
 name = "small"
@@ -293,6 +380,96 @@ value = "{depth}"
         );
     }
 
+    /// Promise: a job fails
+    #[test]
+    fn a_value_at_risk_is_searched_only_under_the_name_that_says_so() {
+        let risky = r#"
+[[parameters]]
+name = "write_back"
+kind = "categories"
+values = ["off", "on"]
+default = "off"
+[[delivery.environment]]
+variable = "WRITE_BACK"
+value = "{write_back}"
+[[risks]]
+parameter = "write_back"
+values = ["on"]
+why = "Other nodes see what is written only after a while."
+[[risks]]
+parameter = "depth"
+values = [4]
+why = "It writes another layout."
+"#;
+        let accelerator = Accelerator::parse(&format!("{SMALL}{risky}")).unwrap();
+        assert_eq!(
+            accelerator.space.size(),
+            16,
+            "depth has two values, and off is no choice"
+        );
+        assert!(accelerator.risks.is_empty());
+        let plain = accelerator.render(&accelerator.space.default()).unwrap();
+        let variables = |delivery: &io_autotune_protocol::Delivery| -> Vec<String> {
+            let names = delivery.environment.iter();
+            names
+                .map(|one| format!("{}={}", one.name, one.value))
+                .collect()
+        };
+        assert_eq!(variables(&plain), ["DEPTH=1"]);
+        let all = accelerator.at_risk.as_deref().unwrap();
+        assert_eq!(all.name, "small@risk");
+        assert_eq!(all.space.size(), 48);
+        let mut parametrization = all.space.default();
+        let mut set = |name: &str, value: &str| {
+            let value = all.space.parse_value(name, value).unwrap();
+            parametrization.0.insert(name.to_owned(), value);
+        };
+        set("write_back", "on");
+        set("depth", "2");
+        assert_eq!(
+            variables(&all.render(&parametrization).unwrap()),
+            ["DEPTH=2", "WRITE_BACK=on"]
+        );
+        let taken = all
+            .risks
+            .iter()
+            .filter(|risk| risk.is_taken(&parametrization));
+        let taken: Vec<String> = taken.map(ToString::to_string).collect();
+        assert_eq!(
+            taken,
+            ["write_back=on: Other nodes see what is written only after a while."]
+        );
+        for (from, to, expected) in [
+            (
+                "values = [\"on\"]",
+                "values = [\"off\"]",
+                "off is the default of write_back",
+            ),
+            (
+                "values = [\"on\"]",
+                "values = [\"maybe\"]",
+                "maybe is no value of write_back",
+            ),
+            (
+                "parameter = \"depth\"",
+                "parameter = \"width\"",
+                "none of this file",
+            ),
+            (
+                "parameter = \"depth\"",
+                "parameter = \"threads\"",
+                "make it \"ordered\"",
+            ),
+        ] {
+            let text = format!("{SMALL}{}", risky.replace(from, to));
+            let error = Accelerator::parse(&text).unwrap_err().to_string();
+            assert!(
+                error.contains(expected) && error.contains("line"),
+                "{error}"
+            );
+        }
+    }
+
     #[test]
     fn each_mistake_is_named_with_its_line() {
         for (from, to, line, expected) in [
@@ -309,6 +486,12 @@ value = "{depth}"
                 "'+' stands between accelerators",
             ),
             ("title =", "titel =", 3, "unknown field `titel`"),
+            (
+                "variable = \"HINTS\"\n",
+                "variable = \"HINTS\"\nempty_shows_use = {}\nhead = \"[x]\"\n",
+                19,
+                "is never empty",
+            ),
             (
                 "variable = \"HINTS\"",
                 "variable = \"LD_PRELOAD\"",

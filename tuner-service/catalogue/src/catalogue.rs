@@ -141,9 +141,13 @@ impl Catalogue {
     }
 
     pub(crate) fn add(&mut self, accelerator: Arc<Accelerator>) -> bool {
+        let at_risk = accelerator.at_risk.clone();
         match self.accelerators.entry(accelerator.name.clone()) {
             Entry::Vacant(place) => {
                 place.insert(accelerator);
+                // No file has this name: a file's has no '@'.
+                let at_risk = at_risk.map(|other| (other.name.clone(), other));
+                self.accelerators.extend(at_risk);
                 true
             }
             Entry::Occupied(_) => false,

@@ -226,6 +226,12 @@ impl Deliveries {
             {
                 check.text(text, &['\n', '\t']);
             }
+            for text in [&file.head, &file.tail].into_iter().flatten() {
+                if file.empty_shows_use.is_some() {
+                    let problem = "a file with head or tail is never empty: leave out empty_shows_use, or head and tail";
+                    check.faults.at(&text.span(), problem);
+                }
+            }
             for parameter in &file.parameters {
                 check.parameter(parameter.get_ref(), &parameter.span());
             }
@@ -245,7 +251,7 @@ impl Deliveries {
             let name = setting.name.get_ref();
             if !setting.kind.takes_name(name) {
                 let problem = format!(
-                    "name = {name:?} is no setting of kind {}: write vm.dirty_bytes for a sysctl, read_ahead_kb for a block device's queue, osc.*.max_dirty_mb for lctl, max_background for fuse, a name in node.toml for a file",
+                    "name = {name:?} is no setting of kind {}: write vm.dirty_bytes for a sysctl, read_ahead_kb for a block device's queue, osc.*.max_dirty_mb for lctl, max_background for fuse, read_ahead_kb for nfs, a name in node.toml for a file",
                     setting.kind
                 );
                 check.faults.at(&setting.name.span(), problem);
@@ -339,7 +345,8 @@ impl Deliveries {
             && (1..=OnlineRecord::LEVERS).contains(&levers.len())
             && names.len() == levers.len()
             && levers.iter().all(|lever| {
-                lever.kind != SettingKind::Sysctl && lever.kind.takes_name(&lever.name)
+                !matches!(lever.kind, SettingKind::Sysctl | SettingKind::Nfs)
+                    && lever.kind.takes_name(&lever.name)
             });
         if !fits {
             let problem = format!(

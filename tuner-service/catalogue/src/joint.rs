@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use io_autotune_model::{Condition, Constraint, Parameter, Space, SpaceError, Value};
 
-use crate::{Accelerator, Part};
+use crate::{Accelerator, Part, Risk};
 
 const PLUS: char = '+';
 
@@ -109,9 +109,25 @@ pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, Jo
         needs: needs.into_iter().copied().collect(),
         used_if: None,
         space: space(&name, &parts)?,
+        risks: risks(accelerators, &parts),
+        at_risk: None,
         parts,
         name,
     })
+}
+
+/// The risks of all, by the names that their parameters have together.
+fn risks(accelerators: &[Arc<Accelerator>], parts: &[Part]) -> Vec<Risk> {
+    let of = |one: &Arc<Accelerator>| {
+        let part = parts.iter().find(|part| part.of == one.name);
+        let outer = |name: &str| part.map_or(name, |part| part.outer_name(name)).to_owned();
+        let risks = one.risks.iter().map(|risk| Risk {
+            parameter: outer(&risk.parameter),
+            ..risk.clone()
+        });
+        risks.collect::<Vec<_>>()
+    };
+    accelerators.iter().flat_map(of).collect()
 }
 
 /// The things that only one part of a job can do, in words.

@@ -18,6 +18,7 @@ mod need;
 mod part;
 mod read_back;
 mod render;
+mod risk;
 mod space;
 mod template;
 
@@ -37,5 +38,6 @@ pub use live_rules::{LiveRules, RulesFileError};
 pub use need::Need;
 pub use part::Part;
 pub use read_back::{ReadBack, Reader};
+pub use risk::{AT_RISK, Risk};
 pub use space::OwnSpace;
 pub use template::{Template, TemplateError};

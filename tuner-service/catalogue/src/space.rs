@@ -126,6 +126,7 @@ struct Document {
     measures: Vec<String>,
     #[serde(default)]
     first: Vec<Spanned<BTreeMap<String, Value>>>,
+    risks: Option<IgnoredAny>,
     needs: Option<IgnoredAny>,
     used_if: Option<IgnoredAny>,
     delivery: Option<IgnoredAny>,
@@ -181,6 +182,7 @@ impl Document {
             return Err(found);
         }
         let of_jobs = [
+            ("risks", self.risks),
             ("needs", self.needs),
             ("used_if", self.used_if),
             ("delivery", self.delivery),
@@ -243,7 +245,8 @@ when = { parameter = "cache", is = ["on"] }
                 OwnSpace::parse(&text).unwrap(),
                 Accelerator::parse(&text).unwrap(),
             );
-            assert_eq!(own.space, theirs.space);
+            let all = theirs.at_risk.as_deref().unwrap_or(&theirs);
+            assert_eq!(own.space, all.space);
             assert_eq!(own.name.as_deref(), Some(theirs.name.as_str()));
             assert!(own.of_jobs.contains(&"delivery"), "{}", theirs.name);
             count += 1;

@@ -65,6 +65,16 @@ pub(crate) fn described(accelerator: &Accelerator) -> String {
     for words in accelerator.ways() {
         text.push_str(&format!("  {words}\n"));
     }
+    for risk in accelerator.risks_told() {
+        text.push_str(&format!("  at risk: {risk}\n"));
+    }
+    if let Some(other) = &accelerator.at_risk {
+        text.push_str(&format!(
+            "  left out what is at risk; {}, with it, has at most {} parametrizations\n",
+            other.name,
+            other.space.size()
+        ));
+    }
     text
 }
 

@@ -617,6 +617,12 @@ pub struct AcceleratorDetail {
     pub space: Space,
     /// How parametrizations are delivered, one line each.
     pub delivery: Vec<String>,
+    /// The values that change more than a job's time, and what else they change, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<String>,
+    /// The name under which a user gets the values that are left out because of their risk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_risk: Option<String>,
     /// The spaces in which the accelerator's studies search, with the numbers of studies. Only
     /// shown to admins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1053,6 +1059,10 @@ pub struct RunDetail {
     /// Other studies whose results its choice could rest on. Null if there were none, and as long
     /// as the reason is.
     pub begun_from: Option<BegunFrom>,
+    /// The values it was launched with that change more than its time, and what else they change, one
+    /// line each. Empty as long as the parametrization is null.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<String>,
     /// The run's study as it is now, with what its next run gets. Only with the job's last launch, and
     /// absent from a service before 0.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]

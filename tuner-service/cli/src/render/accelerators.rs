@@ -64,7 +64,13 @@ pub(crate) fn accelerator(detail: &AcceleratorDetail, screen: &Screen) -> String
     let constraints = constraints.map(|one| format!("constraint    {one}\n"));
     let ways = detail.delivery.iter();
     let ways = ways.map(|way| format!("delivered by  {way}\n"));
-    text + &shown_lines(&constraints.chain(ways).collect::<String>())
+    let risks = detail.risks.iter();
+    let risks = risks.map(|risk| format!("at risk       {risk}\n"));
+    let left_out = detail.at_risk.iter().map(|name| {
+        format!("left out      what is at risk, unless a job asks for --io-autotune={name}\n")
+    });
+    let lines = constraints.chain(ways).chain(risks).chain(left_out);
+    text + &shown_lines(&lines.collect::<String>())
 }
 
 fn values(parameter: &Parameter) -> String {

@@ -92,7 +92,7 @@ fn answers(detail: &RunDetail, screen: &Screen) -> String {
     let decided_by = detail.decided_by.as_ref();
     let mut text = format!(
         "job          {} (cluster {}, node {})\nstudy        {}, application {}\n{}\n\
-         ran with     {ran_with}\nbecause      {because}\n{}ended        {}, elapsed {elapsed}\n\
+         ran with     {ran_with}\n{}because      {because}\n{}ended        {}, elapsed {elapsed}\n\
          helped       {}\ncounts       {}: {}\n",
         job(run),
         run.cluster,
@@ -100,6 +100,11 @@ fn answers(detail: &RunDetail, screen: &Screen) -> String {
         run.study_id,
         run.application_called(),
         named(detail.request.as_ref()),
+        detail
+            .risks
+            .iter()
+            .map(|risk| format!("at risk      {risk}\n"))
+            .collect::<String>(),
         decided_by.map_or_else(String::new, |order| order::decided_by(order, screen)),
         run.outcome.as_deref().unwrap_or("not known yet"),
         helped(detail),

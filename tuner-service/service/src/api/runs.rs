@@ -453,7 +453,12 @@ pub(super) async fn explain(
             begun_from,
             asker.reader,
         )?;
-        details.push(RunDetail { cleaned, ..detail });
+        let risks = risks(&service, &detail.run);
+        details.push(RunDetail {
+            cleaned,
+            risks,
+            ..detail
+        });
     }
     if let Some(last) = details.last_mut() {
         let filter = StudyFilter {
@@ -466,6 +471,17 @@ pub(super) async fn explain(
         }
     }
     Ok(Json(details))
+}
+
+/// The values of a run that are at risk by the present catalogue, as far as the reader learns what
+/// it was given.
+fn risks(service: &Service, run: &RunSummary) -> Vec<String> {
+    let accelerator = service.accelerator(Some(&run.accelerator)).ok();
+    let (Some(accelerator), Some(given)) = (accelerator, &run.parametrization) else {
+        return Vec::new();
+    };
+    let taken = accelerator.risks.iter().filter(|risk| risk.is_taken(given));
+    taken.map(ToString::to_string).collect()
 }
 
 /// The studies that are the sources of a run's prior, if they were stored and the reader may learn

@@ -663,7 +663,8 @@ pub(crate) fn cleaned(
     })
 }
 
-/// A run with the inputs of its suggestion, its reports and its study's findings; not [`cleaned`].
+/// A run with the inputs of its suggestion, its reports and its study's findings; not [`cleaned`],
+/// and without the risks of its values.
 pub(crate) fn detail(
     mut row: RunRow,
     mut reports: Vec<Value>,
@@ -704,6 +705,7 @@ pub(crate) fn detail(
         findings,
         decided_by,
         begun_from,
+        risks: Vec::new(),
         study: None,
     })
 }

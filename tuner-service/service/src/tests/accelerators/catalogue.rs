@@ -88,6 +88,39 @@ async fn a_pin_that_a_constraint_forbids_is_refused_with_the_constraint() {
     assert_eq!(service.study("ocean").await["pin"], Value::Null);
 }
 
+#[tokio::test]
+async fn a_value_at_risk_is_given_and_explained_only_to_who_asks_for_it() {
+    let catalogue = SiteCatalogue::with(&["romio"]);
+    let risks =
+        "[[risks]]\nparameter = \"mode\"\nvalues = [\"threaded\"]\nwhy = \"It writes later.\"\n";
+    catalogue.put("fastio", &format!("{}{risks}", documented()));
+    let service = catalogue.service().await;
+    let shown = service.shown("fastio").await.ok();
+    assert_eq!(shown["parameters"], json!(["buffer_kib"]));
+    assert_eq!(shown["at_risk"], "fastio@risk");
+    let all = service.shown("fastio@risk").await.ok();
+    assert_eq!(all["parameters"], json!(["buffer_kib", "mode", "threads"]));
+    assert_eq!(all["risks"], json!(["mode=threaded: It writes later."]));
+
+    service
+        .job(ALICE, "app=ocean,accelerator=fastio@risk")
+        .runs(&service, 2.0)
+        .await;
+    let study = service.study_id("ocean").await;
+    service
+        .pin(ALICE, study, &[("mode", "threaded"), ("threads", "8")])
+        .await
+        .ok();
+    let job = service.job(ALICE, "app=ocean,accelerator=fastio@risk");
+    job.runs(&service, 1.0).await;
+    let path = format!("/v1/runs/{}", job.job.job_id);
+    let launches = service.user(ALICE).get(&path).await.ok();
+    assert_eq!(
+        launches[0]["risks"],
+        json!(["mode=threaded: It writes later."])
+    );
+}
+
 /// A shipped accelerator, what is pinned, and what a job is given then: variables, files, settings,
 /// the command with its environment, directives, and who decides inside the job.
 type Shipped = (&'static str, &'static [(&'static str, &'static str)], Value);
