@@ -34,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(strcmp(strrchr(canonical, 'm'), "mode=tune") == 0);
     if (rc == 0) {
         assert(is_name(spec.app) && is_name(spec.accelerator));
+        assert(spec.dir[0] == '\0' || ioat_text_is_path(spec.dir, strlen(spec.dir)));
         // What travels parses back to the same SPEC, but for what says the job's own name.
         const char *job_name = length < size ? text + length + 1 : NULL;
         ioat_request_format(&spec, job_name, job_name, canonical);
@@ -42,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ioat_request_format(&spec, NULL, NULL, canonical);
         assert(ioat_spec_parse(canonical, "--io-autotune", &again, error) == 0);
         assert(strcmp(again.accelerator, spec.accelerator) == 0 &&
-               strcmp(again.app, spec.app) == 0 && again.mode == spec.mode);
+               strcmp(again.app, spec.app) == 0 && again.mode == spec.mode &&
+               strcmp(again.dir, spec.dir) == 0);
         if (!spec.tell)
             assert(ioat_request_has(canonical, &spec));
         // Without its app= a SPEC says the same otherwise.

@@ -31,9 +31,9 @@ static char option_usage[] =
     "to see next. SPEC is a list separated by commas: an accelerator's name, or those of several "
     "with + between them, app=NAME (the application; default: the job's name), accelerator=NAME, "
     "mode=tune (default), mode=observe (measure, apply nothing), mode=off, verbose (say what is "
-    "known wherever stderr goes), or tell (say in the job's stderr what it runs with). "
-    "IO_AUTOTUNE=SPEC "
-    "in the environment is the default";
+    "known wherever stderr goes), tell (say in the job's stderr what it runs with), or dir=PATH (a "
+    "directory of yours that an accelerator's command may act on). IO_AUTOTUNE=SPEC in the "
+    "environment is the default";
 
 // Only slurmd reports an administrator's typos; users do not see them.
 static void report_loudly(const char *message)

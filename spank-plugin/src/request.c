@@ -38,9 +38,11 @@ void ioat_request_format(const struct ioat_spec *spec, const char *job_name, con
     if (spec->accelerator[0] != '\0')
         end = add(end, "accelerator=", spec->accelerator);
     end = stpcpy(stpcpy(end, "mode="), ioat_mode_name(spec->mode));
-    // Only where it is asked for: helpers before 0.3 refuse what they do not know.
+    // Only where it is asked for: helpers of an earlier release refuse what they do not know.
     if (spec->tell)
-        stpcpy(end, ",tell=yes");
+        end = stpcpy(end, ",tell=yes");
+    if (spec->dir[0] != '\0')
+        stpcpy(stpcpy(end, ",dir="), spec->dir);
 }
 
 // Whether one of the items that commas separate is `key` with this value.
@@ -62,6 +64,7 @@ bool ioat_request_has(const char *request, const struct ioat_spec *spec)
 {
     return has_item(request, "mode=", ioat_mode_name(spec->mode)) &&
            (!spec->tell || has_item(request, "tell=", "yes")) &&
+           (spec->dir[0] == '\0' || has_item(request, "dir=", spec->dir)) &&
            (spec->app[0] == '\0' || has_item(request, "app=", spec->app)) &&
            (spec->accelerator[0] == '\0' || has_item(request, "accelerator=", spec->accelerator));
 }

@@ -7,10 +7,11 @@
 /// Bytes of a job's name or comment that travel; the rest is cut.
 #define IOAT_REQUEST_TEXT_MAX 256
 
-/// With its three times encoded texts, two names, keys and signs.
+/// With its three times encoded texts, two names, a path, keys and signs.
 #define IOAT_REQUEST_SIZE 2048
 
-/// Writes [app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=MODE[,tell=yes]. Without
+/// Writes [app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=MODE[,tell=yes]
+/// [,dir=PATH], without a break. Without
 /// app= the service makes the application of the job's name and comment, each of which may be NULL.
 /// TEXT is percent-encoded: what a name cannot have is %XX.
 void ioat_request_format(const struct ioat_spec *spec, const char *job_name, const char *comment,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define CHOICES                                                                                    \
-    "Give an accelerator's name, app=NAME, accelerator=NAME, mode=tune|observe|off, verbose "      \
-    "or tell, separated by commas"
+    "Give an accelerator's name, app=NAME, accelerator=NAME, mode=tune|observe|off, dir=PATH, "    \
+    "verbose or tell, separated by commas"
 #define NAME_RULE                                                                                  \
     "a name is 1 to 128 letters, digits and . _ + @ -, and starts with a letter or a digit"
 
@@ -79,6 +79,19 @@ static int take_name(struct reader *reader, struct slice item, const char *key, 
     return 0;
 }
 
+static int take_dir(struct reader *reader, struct slice item, struct slice value)
+{
+    if (reader->spec->dir[0] != '\0')
+        return refuse(reader, item, "dir is given twice");
+    if (!ioat_text_is_path(value.start, value.length))
+        return refuse(reader, item,
+                      "a directory is a whole path of at most %d letters, digits and . _ + @ - /",
+                      IOAT_PATH_MAX);
+    memcpy(reader->spec->dir, value.start, value.length);
+    reader->spec->dir[value.length] = '\0';
+    return 0;
+}
+
 static int take_mode(struct reader *reader, struct slice item, struct slice value)
 {
     if (reader->mode_given)
@@ -116,6 +129,8 @@ static int take_item(struct reader *reader, struct slice item)
         return take_name(reader, item, "accelerator", value, reader->spec->accelerator);
     if (equals(key, "mode"))
         return take_mode(reader, item, value);
+    if (equals(key, "dir"))
+        return take_dir(reader, item, value);
     return refuse(reader, item, "there is no such key");
 }
 

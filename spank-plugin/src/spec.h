@@ -24,12 +24,14 @@ struct ioat_spec {
     bool verbose;
     /// Say in the job's stderr what it runs with.
     bool tell;
+    /// The user's directory that commands may act on, as the user.
+    char dir[IOAT_PATH_MAX + 1];
 };
 
 #define IOAT_SPEC_ERROR_SIZE 512
 
 /// Parses an accelerator's name, a mode, `verbose`, `tell`, and key=value items with the keys app,
-/// accelerator and mode. NULL, "" and "(null)" mean no SPEC (Slurm passes all three,
+/// accelerator, dir and mode. NULL, "" and "(null)" mean no SPEC (Slurm passes all three,
 /// src/common/plugstack.c). `from` says where it was given. Returns 0; or -1 with an empty `spec`
 /// and, in `error`, what is wrong and what can be given.
 int ioat_spec_parse(const char *text, const char *from, struct ioat_spec *spec,

@@ -27,6 +27,18 @@ bool ioat_text_is_name(const char *text, size_t length)
     return true;
 }
 
+bool ioat_text_is_path(const char *text, size_t length)
+{
+    if (length == 0 || length > IOAT_PATH_MAX || text[0] != '/')
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (!is_letter(c) && !is_digit(c) && (c == '\0' || strchr("._+@-/", c) == NULL))
+            return false;
+    }
+    return true;
+}
+
 bool ioat_text_is_component(const char *text)
 {
     const size_t length = strnlen(text, 256);

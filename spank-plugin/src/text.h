@@ -12,6 +12,12 @@
 /// A name: [A-Za-z0-9][A-Za-z0-9._+@-]{0,127}.
 bool ioat_text_is_name(const char *text, size_t length);
 
+/// Bytes, for a user's directory.
+#define IOAT_PATH_MAX 255
+
+/// A whole path whose bytes are `/` and those of names.
+bool ioat_text_is_path(const char *text, size_t length);
+
 /// A path component below the run directory: [A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}; never `.` or `..`.
 bool ioat_text_is_component(const char *text);
 

@@ -31,6 +31,7 @@ static void good_specs(void **state)
         {"verbose", "", "", IOAT_MODE_TUNE},
         {"romio,verbose,verbose", "", "romio", IOAT_MODE_TUNE},
         {"app=x,tell", "x", "", IOAT_MODE_TUNE},
+        {"romio,dir=/project/a.b_c+d@e-f/1", "", "romio", IOAT_MODE_TUNE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ioat_spec spec;
@@ -71,6 +72,12 @@ static void bad_specs(void **state)
         {"app=../../etc", "a name is 1 to 128"},
         {"app=a b", "a name is 1 to 128"},
         {"app=a=b", "a name is 1 to 128"},
+        {"dir=", "a directory is a whole path"},
+        {"dir=relative", "a directory is a whole path"},
+        {"dir=/a b", "a directory is a whole path"},
+        {"dir=/a\n", "a directory is a whole path"},
+        {"dir=/$HOME", "a directory is a whole path"},
+        {"dir=/a,dir=/b", "dir is given twice"},
         {"-romio", "a name is 1 to 128"},
         {"+romio", "a name is 1 to 128"},
         {"romio+page-cache,ompio", "accelerator is given twice"},
@@ -133,6 +140,8 @@ static void requests(void **state)
     formatted("", NULL, NULL, "mode=tune");
     formatted("", "my job, v=2%", NULL, "name=my%20job%2C%20v%3D2%25,mode=tune");
     formatted("", "nf-MAP_(a)\n", NULL, "name=nf-MAP_%28a%29%0A,mode=tune");
+    formatted("tell,romio,dir=/project/x", NULL, NULL,
+              "accelerator=romio,mode=tune,tell=yes,dir=/project/x");
     formatted("", "\xe6\xa8\xa1", NULL, "name=%E6%A8%A1,mode=tune");
 }
 
@@ -142,10 +151,13 @@ static void the_longest_request_fits(void **state)
     struct ioat_spec spec = {.mode = IOAT_MODE_OBSERVE};
     char text[IOAT_REQUEST_SIZE], longest[4096];
     memset(spec.accelerator, 'b', IOAT_NAME_MAX);
+    memset(spec.dir, '/', IOAT_PATH_MAX);
+    spec.tell = true;
     memset(longest, '\xff', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     ioat_request_format(&spec, longest, longest, text);
-    assert_non_null(strstr(text, "b,mode=observe"));
+    assert_non_null(strstr(text, "b,mode=observe,tell=yes,dir=/"));
+    assert_true(strlen(text) < IOAT_REQUEST_SIZE);
     // Three bytes for each of the first 256.
     const size_t encoded = (size_t)3 * IOAT_REQUEST_TEXT_MAX;
     assert_int_equal(strcspn(text, ","), strlen("name=") + encoded);

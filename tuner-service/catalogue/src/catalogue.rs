@@ -242,11 +242,12 @@ mod tests {
 
     #[test]
     fn every_shipped_accelerator_is_valid() {
-        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/accelerators.d");
-        let catalogue = Catalogue::load(&shipped).unwrap();
-        let romio = catalogue.get("romio").expect("romio is shipped");
+        let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+        let shipped = Catalogue::load(&deploy.join("accelerators.d")).unwrap();
+        let contributed = Catalogue::load(&deploy.join("contrib/accelerators.d")).unwrap();
+        let romio = shipped.get("romio").expect("romio is shipped");
         assert!(romio.space.parameters().len() >= 6);
-        for accelerator in catalogue.iter() {
+        for accelerator in shipped.iter().chain(contributed.iter()) {
             let default = accelerator.render(&accelerator.space.default()).unwrap();
             assert!(default.read_back.iter().all(|one| one.asked.is_none()));
             assert_eq!(

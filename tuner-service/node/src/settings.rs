@@ -22,6 +22,7 @@ use crate::config::{NodeConfig, NodeConfigError};
 use crate::deadline::Deadline;
 use crate::files::{DirectoryError, ensure_top_directory, read_limited};
 use crate::output::say;
+pub(crate) use command::Asker;
 use command::Running;
 use kernel::{Kernel, Target};
 use online::{Agent, Waiting, Wish};
@@ -192,11 +193,12 @@ pub(crate) fn is_privileged(delivery: &Delivery) -> bool {
 
 pub(crate) fn apply(
     delivery: &Delivery,
-    job: &Job,
+    asker: &Asker<'_>,
     config: Result<&NodeConfig, String>,
     (spool, journal): (&Path, &Path),
     most: Duration,
 ) -> Outcome {
+    let job = asker.job;
     let applied = (|| {
         let config = config.map_err(SettingsError::Refused)?;
         let objections = delivery
@@ -219,7 +221,7 @@ pub(crate) fn apply(
         let kernel = Kernel::new(&config.settings);
         let wanted = Wanted {
             settings: wanted(&kernel, &delivery.settings)?,
-            command: running(delivery, config, job, spool).map_err(SettingsError::Refused)?,
+            command: running(delivery, config, asker, spool).map_err(SettingsError::Refused)?,
             online: delivery
                 .online
                 .as_ref()
@@ -542,14 +544,14 @@ struct Given {
 fn running(
     delivery: &Delivery,
     config: &NodeConfig,
-    job: &Job,
+    asker: &Asker<'_>,
     spool: &Path,
 ) -> Result<Option<Running>, String> {
     let Some(delivered) = &delivery.command else {
         return Ok(None);
     };
     let site = config.command(&delivered.name)?;
-    Running::new(delivered, site, job, spool).map(Some)
+    Running::new(delivered, site, asker, spool).map(Some)
 }
 
 fn wanted(
@@ -877,6 +879,14 @@ mod tests {
     use crate::testing;
 
     const JOB: u32 = 7;
+
+    fn asker(job: &Job) -> Asker<'_> {
+        Asker {
+            job,
+            dir: None,
+            is_first_node: true,
+        }
+    }
 
     /// A world with the kernel's own rules for pairs and queues, which a tree of files lacks, and
     /// with death after a number of steps.
@@ -1353,7 +1363,7 @@ mod tests {
             let journal = self.root.path().join("journal");
             apply(
                 delivery,
-                &job,
+                &asker(&job),
                 Ok(&self.config),
                 (&self.spool(), &journal),
                 Duration::from_secs(20),
@@ -1581,7 +1591,7 @@ mod tests {
         let tried = |cpus: &str, config: Result<&NodeConfig, String>| {
             apply(
                 &delivery,
-                &job(cpus),
+                &asker(&job(cpus)),
                 config,
                 (&spool, &root.path().join("journal")),
                 most,

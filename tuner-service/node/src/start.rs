@@ -22,7 +22,7 @@ use crate::output_line::{Given, told};
 use crate::places::Places;
 use crate::route::Route;
 use crate::service_arguments::ServiceArguments;
-use crate::settings::{self, Outcome};
+use crate::settings::{self, Asker, Outcome};
 use crate::{in_force, restore, state, user_files};
 
 #[derive(Debug, thiserror::Error)]
@@ -133,7 +133,12 @@ pub(crate) async fn start(
     let apply = |delivery: &Delivery| {
         let served = served.map(|served| served.delivery(delivery));
         let delivery = served.as_ref().unwrap_or(delivery);
-        apply_settings(delivery, &request.job, &config, paths, deadline)
+        let asker = Asker {
+            job: &request.job,
+            dir: request.request.dir.as_deref(),
+            is_first_node: node_job.is_first_node,
+        };
+        apply_settings(delivery, &asker, &config, paths, deadline)
     };
     // What the job has of a command: what it prints, or what stands for it where it does not run.
     let provided = |settings: &Option<Outcome>| match settings {
@@ -208,7 +213,7 @@ fn keep_what_an_earlier_launch_left(places: &Places, job: &Job) {
 
 fn apply_settings(
     delivery: &Delivery,
-    job: &Job,
+    asker: &Asker<'_>,
     config: &Result<NodeConfig, NodeConfigError>,
     places: (&Path, &Path),
     deadline: Deadline,
@@ -223,10 +228,11 @@ fn apply_settings(
         }
     } else {
         let config = config.as_ref().map_err(ToString::to_string);
-        settings::apply(delivery, job, config, places, left)
+        settings::apply(delivery, asker, config, places, left)
     };
     if let Outcome::NotApplied { why } = &outcome {
-        say(&format!("job {} runs with defaults: {why}", job.job_id));
+        let job_id = asker.job.job_id;
+        say(&format!("job {job_id} runs with defaults: {why}"));
     }
     Some(outcome)
 }

@@ -285,6 +285,7 @@ impl Bounded for Request {
             job_name: _,
             comment: _,
             tell: _,
+            dir: _,
             rule,
         } = self;
         if let Some(rule) = rule {

@@ -26,7 +26,7 @@ pub enum Note {
 }
 
 /// A user's request, from the plugin's canonical text
-/// `[app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=tune|observe[,tell=yes]`. In TEXT letters,
+/// `[app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=tune|observe[,tell=yes][,dir=PATH]`. In TEXT letters,
 /// digits and `. _ + @ -` stand for themselves, any other byte is `%XX`. Plugins before 0.3 send
 /// `app` of the job's name, and `note=meaningless_name`.
 ///
@@ -56,6 +56,10 @@ pub struct Request {
     /// True if the job asked to be shown in its output what it runs with. Only the node uses this.
     #[serde(skip)]
     pub tell: bool,
+    /// A directory of the user's on which commands that run as the user may act. Only the node uses
+    /// this, so no other party learns it.
+    #[serde(skip)]
+    pub dir: Option<String>,
     /// The name of the rule that made the application of the job's name. The service sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -72,7 +76,7 @@ const TEXT_MAX: usize = 256;
 pub enum RequestError {
     /// An item is not `key=value` with a known key.
     #[error(
-        "{0:?} is not one of app=NAME, name=TEXT, comment=TEXT, accelerator=NAME, mode=tune|observe, note=meaningless_name, tell=yes"
+        "{0:?} is not one of app=NAME, name=TEXT, comment=TEXT, accelerator=NAME, mode=tune|observe, note=meaningless_name, tell=yes, dir=PATH"
     )]
     Item(String),
     /// A key is given twice.
@@ -88,6 +92,9 @@ pub enum RequestError {
         /// The value.
         value: String,
     },
+    /// A directory is no whole path, or has a character that is not allowed.
+    #[error("dir={0:?} is not a whole path of at most 255 letters, digits and . _ + @ - /")]
+    Directory(String),
     /// The job's name or comment does not have the form that the plugin sends.
     #[error("{key}: {problem}")]
     Text {
@@ -251,6 +258,14 @@ fn encoded(text: &str) -> String {
     encoded
 }
 
+/// Returns true if a text is a directory that a request may name: a whole path of at most 255
+/// letters, digits and `. _ + @ - /`.
+fn is_path(text: &str) -> bool {
+    text.len() <= 255
+        && text.starts_with('/')
+        && text.bytes().all(|byte| byte == b'/' || is_name_byte(byte))
+}
+
 fn check_name(key: &'static str, value: &str) -> Result<(), RequestError> {
     if is_name(value) {
         Ok(())
@@ -273,7 +288,7 @@ impl FromStr for Request {
             }
         }
         let (mut app, mut accelerator, mut mode, mut note) = (None, None, None, None);
-        let (mut job_name, mut comment, mut tell) = (None, None, None);
+        let (mut job_name, mut comment, mut tell, mut dir) = (None, None, None, None);
         let text_of =
             |key, value| decoded(value).map_err(|problem| RequestError::Text { key, problem });
         for item in text.split(',').filter(|item| !item.is_empty()) {
@@ -296,6 +311,8 @@ impl FromStr for Request {
                     set(&mut note, "note", Note::MeaninglessName)?;
                 }
                 Some(("tell", "yes")) => set(&mut tell, "tell", true)?,
+                Some(("dir", path)) if is_path(path) => set(&mut dir, "dir", path.to_owned())?,
+                Some(("dir", path)) => return Err(RequestError::Directory(path.to_owned())),
                 _ => return Err(RequestError::Item(item.to_owned())),
             }
         }
@@ -307,6 +324,7 @@ impl FromStr for Request {
             job_name,
             comment,
             tell: tell.unwrap_or_default(),
+            dir,
             rule: None,
         })
     }
@@ -334,7 +352,11 @@ impl fmt::Display for Request {
             Some(Note::MeaninglessName) => f.write_str(",note=meaningless_name")?,
             None => {}
         }
-        f.write_str(if self.tell { ",tell=yes" } else { "" })
+        f.write_str(if self.tell { ",tell=yes" } else { "" })?;
+        match &self.dir {
+            Some(dir) => write!(f, ",dir={dir}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -355,9 +377,11 @@ mod tests {
     /// A service of the release before would refuse a key that it does not know.
     #[test]
     fn what_the_job_is_told_is_between_it_and_its_nodes() {
-        let request: Request = "app=ocean,mode=tune,tell=yes".parse().unwrap();
+        let text = "app=ocean,mode=tune,tell=yes,dir=/project/a.b/c";
+        let request: Request = text.parse().unwrap();
         assert!(request.tell);
-        assert_eq!(request.to_string(), "app=ocean,mode=tune,tell=yes");
+        assert_eq!(request.dir.as_deref(), Some("/project/a.b/c"));
+        assert_eq!(request.to_string(), text);
         let sent = serde_json::to_value(&request).unwrap();
         assert_eq!(sent, serde_json::json!({ "app": "ocean", "mode": "tune" }));
     }
@@ -377,6 +401,10 @@ mod tests {
             ("name=a,name=b", "name is given twice"),
             ("name=a b", "name: every byte but"),
             ("tell=no", "is not one of"),
+            ("dir=project", "is not a whole path"),
+            ("dir=/a b", "is not a whole path"),
+            ("dir=/a\n", "is not a whole path"),
+            ("dir=/a,dir=/b", "dir is given twice"),
             ("name=%2", "upper case"),
             ("name=%2f", "upper case"),
             ("comment=%ZZ", "comment: every byte but"),

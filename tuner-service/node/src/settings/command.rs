@@ -40,13 +40,29 @@ pub(crate) struct Running {
     memory_most: u64,
 }
 
+/// The job for which something is changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker<'a> {
+    pub(crate) job: &'a Job,
+    /// The user's directory that a command may act on.
+    pub(crate) dir: Option<&'a str>,
+    /// True on the node where the batch script runs: what is to be done once for a job is done
+    /// there.
+    pub(crate) is_first_node: bool,
+}
+
+fn word(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
 impl Running {
     pub(crate) fn new(
         delivered: &DeliveredCommand,
         site: &SiteCommand,
-        job: &Job,
+        asker: &Asker<'_>,
         spool: &Path,
     ) -> Result<Self, String> {
+        let job = asker.job;
         let mut environment = BTreeMap::new();
         for variable in &delivered.environment {
             if !is_deliverable_variable(&variable.name) || !is_one_line(&variable.value) {
@@ -60,10 +76,18 @@ impl Running {
             ("IO_AUTOTUNE_JOB_ID", job.job_id.to_string()),
             ("IO_AUTOTUNE_UID", job.uid.to_string()),
             ("IO_AUTOTUNE_GID", job.gid.to_string()),
+            (
+                "IO_AUTOTUNE_FIRST_NODE",
+                word(asker.is_first_node).to_owned(),
+            ),
         ] {
             environment.insert(name.to_owned(), value);
         }
         let owner = (site.run_as == RunAs::User).then_some((job.uid, job.gid));
+        // Root goes nowhere because a user says so.
+        if let (Some(dir), Some(_)) = (asker.dir, owner) {
+            environment.insert("IO_AUTOTUNE_DIR".to_owned(), dir.to_owned());
+        }
         // A name that no other launch has on this host, so that nothing of an earlier one is in the
         // way.
         let place = owner.is_some().then(|| {
@@ -220,6 +244,36 @@ pub(crate) fn stand_in_that_stops_by(directory: &Path, stop: &str) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Attack (environment): A job names a directory, `dir=PATH`, that is not its user's.
+    /// Outcome: Only commands that run as the user are told of it, and root acts on none.
+    #[test]
+    fn a_users_directory_is_told_to_what_runs_as_the_user_alone() {
+        let job = crate::testing::job();
+        let spool = tempfile::tempdir().unwrap();
+        for (run_as, told) in [("user", Some("/project/x")), ("root", None)] {
+            let site: SiteCommand = toml::from_str(&format!(
+                "name = \"stripe\"\nstart = [\"/bin/true\"]\nstop = [\"/bin/true\"]\nrun_as = \"{run_as}\""
+            ))
+            .unwrap();
+            let delivered = DeliveredCommand {
+                name: "stripe".into(),
+                environment: Vec::new(),
+                provides: Vec::new(),
+            };
+            for (is_first_node, first) in [(true, "yes"), (false, "no")] {
+                let asker = Asker {
+                    job: &job,
+                    dir: Some("/project/x"),
+                    is_first_node,
+                };
+                let running = Running::new(&delivered, &site, &asker, spool.path()).unwrap();
+                let of = |name: &str| running.environment.get(name).map(String::as_str);
+                assert_eq!(of("IO_AUTOTUNE_DIR"), told, "{run_as}");
+                assert_eq!(of("IO_AUTOTUNE_FIRST_NODE"), Some(first));
+            }
+        }
+    }
 
     #[test]
     fn what_it_prints_is_believed_as_far_as_it_was_announced() {
