@@ -206,6 +206,7 @@ static void not_executable(void **state)
     assert_int_equal(result.code, EACCES);
 }
 
+// Promise: a job hangs, or waits longer than the deadline
 static void hangs(void **state)
 {
     (void)state;
@@ -217,6 +218,7 @@ static void hangs(void **state)
     assert_string_equal(output, "before\n");
 }
 
+// Promise: a job hangs, or waits longer than the deadline
 static void the_group_is_killed(void **state)
 {
     (void)state;

@@ -31,7 +31,8 @@ environment = [{ variable = "BUFFER_WORKERS", value = "{workers}" }]
 
 COMMAND = """#!/bin/bash
 # $1: start or stop; $2: a directory of the test's.
-echo "$1 workers=$BUFFER_WORKERS job=$IO_AUTOTUNE_JOB_ID uid=$UID groups=$(id -G)" >> "$2/log"
+who="uid=$UID groups=$(id -G) first=$IO_AUTOTUNE_FIRST_NODE dir=$IO_AUTOTUNE_DIR"
+echo "$1 workers=$BUFFER_WORKERS job=$IO_AUTOTUNE_JOB_ID $who" >> "$2/log"
 """
 
 FUSE = ("fuse", "fuseblk")
@@ -84,13 +85,13 @@ def test_a_command_starts_and_stops_with_the_job(site: Site) -> None:
         assert not (place / "log").exists(), "for the default nothing is started"
         site.pin(app, {"workers": "4"})
         body = f"echo $BUFFER_DIR; srun -n1 printenv BUFFER_DIR; wc -l < {place}/log"
-        job = site.sbatch(body, asked(app, option), "--exclusive")
+        job = site.sbatch(body, asked(app, f"{option},dir=/project/x"), "--exclusive")
         site.counted(job)
         assert lines(site.output(job)) == [f"{place}/4", f"{place}/4", "1"]
         log = lines((place / "log").read_text(encoding="utf-8"))
         uid = (site.paths.home(ALICE)).stat().st_uid
         gid = (site.paths.home(ALICE)).stat().st_gid
-        told = f"workers=4 job={job.job_id} uid={uid} groups={gid}"
+        told = f"workers=4 job={job.job_id} uid={uid} groups={gid} first=yes dir=/project/x"
         assert log == [f"start {told}", f"stop {told}"], "as the user, in no group but the job's"
 
 

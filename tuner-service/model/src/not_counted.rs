@@ -19,8 +19,7 @@ pub enum NotCountedBecause {
     OutOfMemory,
     /// The job was cancelled.
     Cancelled,
-    /// Slurm could not be asked about the job, and the nodes' reports alone do not show that it
-    /// succeeded.
+    /// The job was preempted.
     Preempted,
     /// A node of the job failed.
     NodeFailed,
