@@ -90,9 +90,9 @@ def settle(served: Service, app: str) -> None:
 
 RIGHT = {
     "next-new": Right(new, "baseline", "the default, which is measured first", "run 2 of"),
-    "next-search": Right(begin, "search", "what the search proposes", "are left to a choice"),
+    "next-search": Right(begin, "search", "what the search proposes", "it chooses after about"),
     "next-pinned": Right(
-        ordered("pin", "cb_nodes=2"), "pinned", "the pinned values", "to end it: io-autotune"
+        ordered("pin", "cb_nodes=2"), "pinned", "the pinned values", "until somebody ends that"
     ),
     "next-frozen": Right(
         ordered("freeze"), "frozen", "the best known values", "because the study is frozen by order"
@@ -113,7 +113,7 @@ RIGHT = {
         failing,
         "design_without_default",
         "something new, because the default does not complete",
-        "are left to a choice",
+        "it chooses after about",
     ),
     "next-terrible": Right(
         terrible, "regret_budget", "the best known values", "one trial took 22 times as long"

@@ -234,6 +234,7 @@ impl Rules {
             accelerator: request.accelerator,
             job_name: request.job_name,
             tell: request.tell,
+            dir: request.dir,
         };
         Resolved {
             request,

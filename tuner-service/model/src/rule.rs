@@ -237,6 +237,9 @@ pub struct Pause {
     pub runs: u64,
     /// The elapsed of the parametrization that cost most, in multiples of the default's.
     pub worst: f64,
+    /// The part of the regret that the budget does not count. Zero from a service before 0.4.
+    #[serde(default)]
+    pub forgiven: f64,
 }
 
 /// The next run of a study: what it will get, by which rule, and until when, as far as that can be

@@ -808,6 +808,8 @@ fn a_helper_that_is_killed_while_it_mounts_leaves_the_job_the_sites_path() {
     assert_eq!(report["applied"]["kind"], "incomplete", "{report}");
 }
 
+/// Attack (files): A job asks for another accelerator than the one whose mount the node serves.
+/// Outcome: Nothing is started for it.
 #[test]
 fn a_job_of_another_accelerator_starts_no_mount() {
     let node = with_mount("echo begun >$0/begun; echo VFS_DIR=/mnt");

@@ -367,6 +367,7 @@ pub(super) mod tests {
             findings: Vec::new(),
             decided_by: None,
             begun_from: None,
+            risks: Vec::new(),
             study: None,
         }
     }

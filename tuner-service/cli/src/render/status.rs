@@ -266,8 +266,12 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let rows = comparison(study);
     let list = (!rows.is_empty()).then(|| rows.text(screen));
     let mut rest = format!(
-        "gain         {}\nchosen       {}\n",
+        "gain         {}\n{}  {}\n",
         gain::of_study(study),
+        match study.phase {
+            Phase::Settled => "chosen     ",
+            Phase::Baseline | Phase::Design | Phase::Search => "best so far",
+        },
         chosen(study),
     );
     if let Some(regret) = &study.regret {
@@ -282,7 +286,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             false => format!("; by what is known now {expected}"),
         };
         rest.push_str(&format!(
-            "cost         exploring has cost about {most} runs of the default{time}{now}; {:.1} allowed by now\n",
+            "cost         exploring has lost about {most} runs of the default{time}{now}; {:.1} may be lost by now\n",
             regret.budget
         ));
     }
@@ -299,7 +303,9 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         ));
     }
     for warning in &study.warnings {
-        rest.push_str(&format!("warning      {}\n", plain::plain(warning)));
+        let accept = format!("io-autotune accept {}", study.application);
+        let warning = plain::plain(warning).replace("io-autotune accept APP", &accept);
+        rest.push_str(&format!("warning      {warning}\n"));
     }
     let list = list.map_or_else(String::new, |list| format!("{list}\n"));
     let [text, rest] = [text, rest].map(|lines| fold::labelled(&shown_lines(&lines), screen));

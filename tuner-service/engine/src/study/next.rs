@@ -167,10 +167,10 @@ impl<'a> Reader<'a> {
         let to_a_choice = format!("{} to a choice", runs(left));
         let explores = |what: &str| Told {
             says: format!(
-                "{what}: {} of {} exploring runs have ended, and about {} are left to a choice",
+                "{what}: {} of {} exploring runs have ended, and it chooses after about {}",
                 progress.explored.min(u64::from(progress.budget)),
                 progress.budget,
-                runs(left)
+                more_runs(left)
             ),
             short: to_a_choice.clone(),
             runs: Some(left),
@@ -236,9 +236,9 @@ impl<'a> Reader<'a> {
                 Told {
                     says: format!(
                         "the best known values, as most runs between two trials: the next trial after {}, \
-                         and about {} are left to a choice",
+                         and it chooses after about {}",
                         runs(trial),
-                        runs(left)
+                        more_runs(left)
                     ),
                     short: to_a_choice,
                     runs: Some(trial),
@@ -334,13 +334,16 @@ impl<'a> Reader<'a> {
         let again = match to_go {
             None => "it does not explore again".to_owned(),
             Some(0) => "it explores again when those in flight have ended".to_owned(),
-            Some(1) => "it explores again after about 1 more run".to_owned(),
-            Some(more) => format!("it explores again after about {more} more runs"),
+            Some(more) => format!("it explores again after about {}", more_runs(more)),
         };
         let worst = match pause.worst {
             worst if worst >= 1.5 => format!(
-                " (one trial took {} times as long as the default)",
-                factor(worst)
+                " (one trial took {} times as long as the default{})",
+                factor(worst),
+                match pause.forgiven > 0.0 {
+                    true => ", and the first such excess is forgiven",
+                    false => "",
+                }
             ),
             _ => String::new(),
         };
@@ -410,6 +413,13 @@ fn told(says: &str, short: &str) -> Told {
         says: says.to_owned(),
         short: short.to_owned(),
         runs: None,
+    }
+}
+
+fn more_runs(more: u64) -> String {
+    match more {
+        1 => "1 more run".to_owned(),
+        more => format!("{more} more runs"),
     }
 }
 

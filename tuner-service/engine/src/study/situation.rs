@@ -481,6 +481,7 @@ impl Situation<'_> {
             bound: regret.bound,
             runs: regret.runs_to_go(&self.settings().regret, self.facts.runs()),
             worst: regret::worst_ratio(&self.view),
+            forgiven: regret.forgiven,
         }
     }
 }

@@ -326,7 +326,7 @@ fn by_order(rule: Rule, order: Option<&OrderSummary>) -> String {
     let number = (order.order_id).map_or_else(String::new, |number| format!(" by order {number}"));
     match order.until {
         Some(until) => format!("{number} until {}", until.strftime("%Y-%m-%d %H:%M UTC")),
-        None => number,
+        None => format!("{number}, until somebody ends that"),
     }
 }
 

@@ -136,6 +136,7 @@ fn a_pause_says_what_it_cost_and_after_how_many_runs_it_explores_again() {
             bound: 3.9,
             runs: 9,
             worst: 22.3,
+            forgiven: 17.0,
         }),
         ..standing(Rule::RegretBudget, 1)
     };
@@ -144,8 +145,8 @@ fn a_pause_says_what_it_cost_and_after_how_many_runs_it_explores_again() {
     assert_eq!(
         next.says,
         "the best known values, because exploring is expected to have cost 21.4 runs of the default, of the 3.9 \
-         that it may by now (one trial took 22 times as long as the default): it explores again after about 9 \
-         more runs, and then has 49 runs left"
+         that it may by now (one trial took 22 times as long as the default, and the first such excess is forgiven): it \
+         explores again after about 9 more runs, and then has 49 runs left"
     );
     let endless = Standing {
         pause: paused.pause.map(|pause| Pause {
@@ -173,14 +174,14 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
     let (rule, says) = left(&searching);
     assert_eq!(rule, Rule::Search);
     assert!(
-        says.ends_with("about 30 runs are left to a choice"),
+        says.ends_with("it chooses after about 30 more runs"),
         "{says}"
     );
     searching.progress.between = true;
     let (rule, says) = left(&searching);
     assert_eq!(rule, Rule::Search, "30 is a multiple of three");
     assert!(
-        says.ends_with("about 90 runs are left to a choice"),
+        says.ends_with("it chooses after about 90 more runs"),
         "{says}"
     );
     searching.progress.total = 31;
@@ -188,8 +189,8 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
         left(&searching),
         (
             Rule::BestBetween,
-            "the best known values, as most runs between two trials: the next trial after 2 runs, and about 90 \
-             runs are left to a choice"
+            "the best known values, as most runs between two trials: the next trial after 2 runs, and it \
+             chooses after about 90 more runs"
                 .to_owned()
         )
     );
@@ -199,7 +200,7 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
     let (_, says) = left(&searching);
     let all = 6 + 3 * 44;
     assert!(
-        says.ends_with(&format!("about {all} runs are left to a choice")),
+        says.ends_with(&format!("it chooses after about {all} more runs")),
         "{says}"
     );
 }
