@@ -143,8 +143,9 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::LongerLimit,
         kind: Instead,
-        when: "every run of the default was cut short by its time limit, and this job's limit is more \
-               than a quarter longer than the longest of them took",
+        when: "every run of the default was cut short by its time limit, this job's limit is more than \
+               a quarter longer than the longest of them took, and fewer than twice \
+               `baseline_lost_runs` of them are lost or in flight",
         gets: "the default",
         keys: "`baseline_lost_runs` 3",
         applies: OnFacts(|facts| facts.may_complete_the_default()),
@@ -164,7 +165,8 @@ pub(crate) const RULES: &[Row] = &[
         kind: InsteadOfSearching,
         when: "the method is `surrogate-genetic`, a job of Slurm is next, the epoch has had ten runs or \
                more, their number is no multiple of three, something was faster than the default",
-        gets: "the best known; what has run only once runs a second time",
+        gets: "the best known; or, during the search, what the method ranks first a second time, if it \
+               has run only once",
         keys: "",
         applies: OnFacts(|facts| facts.is_between()),
         gives: |one, phase| Some(one.best_between(phase)),
