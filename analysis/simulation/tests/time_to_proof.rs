@@ -100,7 +100,8 @@ fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
                 "{one:?}"
             );
             assert!(one.slower.is_none() && one.found > 0.3, "{one:?}");
-            assert!(one.regret > 0.0 && one.regret < 1.0, "{one:?}");
+            // Between its trials most runs get the best known: a search may gain while it lasts.
+            assert!(one.regret != 0.0 && one.regret < 1.0, "{one:?}");
         }
         // A seed's life is always the same.
         assert_eq!(format!("{:?}", life(1)), format!("{:?}", two[0]));
