@@ -46,7 +46,7 @@ from command.service import ALICE, BOB, CAROL, ROOT, Service, service
         (("accelerators", "show", "romoi"), 4, "romoi"),
         (("accelerators", "check", "/nowhere.toml"), 1, "/nowhere.toml: "),
         (("rules", "check", "--file", "/nowhere.toml", "x"), 1, "/nowhere.toml: "),
-        (("report", "--latest"), 4, "[access] report_uids"),
+        (("report", "--latest"), 4, "[access] report_readers"),
         (("doctor", "--within", "5"), 2, "--job"),
     ],
 )

@@ -137,7 +137,7 @@ def test_a_restored_dump_goes_on_and_later_runs_count_only_for_what_it_gave(
         served.end([(*reported, End())])
         default, tuned = (started(served, is_default=is_default) for is_default in (True, False))
         host.follow("Restore a dump", new, service)
-        more: More = {"reconcile": {"report_patience_seconds": 1}}
+        more: More = {"reconcile": {"patience_seconds": 2}}
         with run_service("after", new.url(user=ROLE), more) as served:
             host.follow("Check", new)
             found = {one["name"]: one["state"] for one in served.told(ROOT, "doctor")["checks"]}

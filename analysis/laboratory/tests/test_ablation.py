@@ -1,6 +1,6 @@
 """The generated families, and the ablation's figures."""
 
-import tomllib
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,13 +38,12 @@ def test_each_line_adds_one_part() -> None:
         assert len(after - before) == 1
 
 
-def test_a_line_sets_all_that_a_site_sets_and_the_defaults_line_as_a_site_does() -> None:
-    site = tomllib.loads((ROOT / "deploy/etc/service.toml").read_text("utf-8"))["study"]
+def test_a_line_sets_all_that_the_method_has_and_the_defaults_line_as_the_engine_does() -> None:
+    defaults = ROOT / "tuner-service/engine/src/study/settings/default.json"
+    engine = json.loads(defaults.read_text("utf-8"))
     method, _, settings = DEFAULT.text.partition(":")
     values = dict(setting.split("=") for setting in settings.split(","))
-    assert {name: tomllib.loads(f"it = {value}")["it"] for name, value in values.items()} == site[
-        method
-    ]
+    assert {name: json.loads(value) for name, value in values.items()} == engine[method]
 
 
 def test_outside_slurm_the_default_is_compared() -> None:
