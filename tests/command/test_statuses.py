@@ -140,7 +140,7 @@ def test_a_quota_that_is_used_up_is_told_with_when_to_ask_again(where: Place) ->
     """
     # However slow the host is, nobody waits long enough for a list of this quota: a list counts as
     # four requests, and two minutes bring hardly more than one.
-    little = {"users": {"requests_per_second": 0.01, "burst": 10}}
+    little = {"users": {"requests_per_second": 0.01}}
     with service(where, "little_quota", more=little, database="served") as beside:
         reading = ("accelerators", "list")
         assert [beside.tuner(BOB, *reading).returncode for _ in range(6)] == [0] * 6

@@ -1,6 +1,6 @@
 """The generated families, and the ablation's figures."""
 
-import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,11 +39,13 @@ def test_each_line_adds_one_part() -> None:
 
 
 def test_a_line_sets_all_that_the_method_has_and_the_defaults_line_as_the_engine_does() -> None:
-    defaults = ROOT / "tuner-service/engine/src/study/settings/default.json"
-    engine = json.loads(defaults.read_text("utf-8"))
+    source = ROOT / "tuner-service/engine/src/search/surrogate_genetic.rs"
+    written = source.read_text("utf-8").partition("impl Default for SurrogateGenetic {")[2]
+    defaults = written.partition("        SurrogateGenetic {")[2].partition("}")[0]
+    engine = dict(re.findall(r"(\w+): (\w+),", defaults))
     method, _, settings = DEFAULT.text.partition(":")
-    values = dict(setting.split("=") for setting in settings.split(","))
-    assert {name: json.loads(value) for name, value in values.items()} == engine[method]
+    assert method == "surrogate-genetic"
+    assert dict(setting.split("=") for setting in settings.split(",")) == engine
 
 
 def test_outside_slurm_the_default_is_compared() -> None:

@@ -205,6 +205,29 @@ mod tests {
         assert_eq!(StudyConfig::default().settings(), Settings::default());
     }
 
+    /// The page about papers' methods has each of their settings, with its default.
+    #[test]
+    fn the_settings_of_papers_methods_are_those_of_their_page() {
+        let page = include_str!("../../../../docs/papers/methods.md");
+        let (_, section) = page.split_once("\n## Settings\n").unwrap();
+        let mut told = toml::Table::new();
+        let mut method = String::new();
+        for row in section.lines().filter(|line| line.starts_with("| `") || line.starts_with("| | `")) {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let name = cells[0].trim_matches(['|', ' ', '`']);
+            if !name.is_empty() {
+                name.clone_into(&mut method);
+            }
+            let keys = cells[1].trim_matches(['|', ' ']).replace("`, `", "\n").replace('`', "");
+            let keys: toml::Table = keys.parse().unwrap_or_else(|error| panic!("{row}: {error}"));
+            let table = told.entry(&method).or_insert_with(|| toml::Table::new().into());
+            table.as_table_mut().unwrap().extend(keys);
+        }
+        let mut there = toml::Table::try_from(StudyConfig::default()).unwrap();
+        there.retain(|key, _| MethodName::ALL.iter().any(|one| one.as_str() == key));
+        assert_eq!(told, there);
+    }
+
     #[test]
     fn what_follows_from_another_setting_follows_it() {
         let of = |text: &str| toml::from_str::<StudyConfig>(text).unwrap().settings();
