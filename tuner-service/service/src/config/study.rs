@@ -212,15 +212,25 @@ mod tests {
         let (_, section) = page.split_once("\n## Settings\n").unwrap();
         let mut told = toml::Table::new();
         let mut method = String::new();
-        for row in section.lines().filter(|line| line.starts_with("| `") || line.starts_with("| | `")) {
+        for row in section
+            .lines()
+            .filter(|line| line.starts_with("| `") || line.starts_with("| | `"))
+        {
             let cells: Vec<&str> = row.split(" | ").collect();
             let name = cells[0].trim_matches(['|', ' ', '`']);
             if !name.is_empty() {
                 name.clone_into(&mut method);
             }
-            let keys = cells[1].trim_matches(['|', ' ']).replace("`, `", "\n").replace('`', "");
-            let keys: toml::Table = keys.parse().unwrap_or_else(|error| panic!("{row}: {error}"));
-            let table = told.entry(&method).or_insert_with(|| toml::Table::new().into());
+            let keys = cells[1]
+                .trim_matches(['|', ' '])
+                .replace("`, `", "\n")
+                .replace('`', "");
+            let keys: toml::Table = keys
+                .parse()
+                .unwrap_or_else(|error| panic!("{row}: {error}"));
+            let table = told
+                .entry(&method)
+                .or_insert_with(|| toml::Table::new().into());
             table.as_table_mut().unwrap().extend(keys);
         }
         let mut there = toml::Table::try_from(StudyConfig::default()).unwrap();
