@@ -127,7 +127,7 @@ url = "{url}"
 [munge]
 socket = "{paths.munge_socket}"
 [access]
-admin_uids = [0]
+admins = [0]
 [accelerators]
 directory = "{paths.accelerators}"
 default = "romio"

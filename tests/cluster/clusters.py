@@ -39,18 +39,16 @@ MESSAGES: pytest.StashKey[list[str]] = pytest.StashKey()
 
 STUDY_SETTINGS = (
     "baseline_runs=2",
-    "design_points=4",
     "budget=8",
     "exploring=2",
     "control_every=2",
-    "control_every_resolved=2",
     # What other tests' studies have learnt is not to decide.
     "prior=off",
     # Eight runs are few: one more of a child must do.
     "robert2020.resampling_share=0.5",
     # Most jobs of the tests read nothing of what they are given, and do hardly any I/O.
     "stop.unread_runs=0",
-    "stop.little_io.share=0",
+    "stop.little_io=0",
 )
 """So that a study settles within a minute."""
 

@@ -10,7 +10,7 @@ from devcluster import Variant
 from harness import ALICE, Json, Site, asked
 from page_cache import allowed
 
-SETTINGS = ("stop.unread_runs=2", "stop.little_io.share=0.03")
+SETTINGS = ("stop.unread_runs=2", "stop.little_io=0.03")
 PYTHON = """
 /usr/bin/python3 -c '
 import sys, time

@@ -9,9 +9,7 @@ from clusters import STUDY_SETTINGS, cluster_of_its_own
 from harness import Site, asked, roles
 
 LITTLE_IO = (
-    "stop.little_io.share=0.05",
-    "stop.little_io.call_ms=0.5",
-    "stop.little_io.mb_per_second=10",
+    "stop.little_io=0.05",
     "stop.unread_runs=2",
 )
 WRITING = "dd if=/dev/zero of=$HOME/$SLURM_JOB_ID.data bs=1M count=40 status=none"

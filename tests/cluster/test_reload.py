@@ -94,14 +94,14 @@ def test_a_reload_changes_what_it_can_and_names_what_waits(site: Site) -> None:
         assert service.reload()[-1] == {"message": "the configuration is reloaded", "changed": ""}
         assert not service.may_examine(ALICE)
 
-        service.write("admin_uids = [0]", f"admin_uids = [0, {alice}]")
-        assert said(service.reload(), "changed") == ["access.admin_uids"]
+        service.write("admins = [0]", f"admins = [0, {alice}]")
+        assert said(service.reload(), "changed") == ["access.admins"]
         assert service.may_examine(ALICE)
         assert not service.may_examine(BOB)
 
         # What is wrong changes nothing, and is named with what is meant.
         for wrong, told in (
-            (("admin_uids", "admins_uids"), "did you mean `admin_uids`?"),
+            (("admins", "adminz"), "did you mean `admins`?"),
             (('default = "romio"', 'default = "nothing"'), "not in the catalogue"),
         ):
             service.write(*wrong)
@@ -118,8 +118,8 @@ def test_a_reload_changes_what_it_can_and_names_what_waits(site: Site) -> None:
         service.write("[listen]\n", "[listen]\nhost_connections = 63\n")
         service.write("[database]\n", "[database]\nconnections = 15\n")
         service.write("[slurm]\n", "[users]\nstudies = 5\n\n[slurm]\n")
-        service.write(f"admin_uids = [0, {alice}]", "admin_uids = [0]")
+        service.write(f"admins = [0, {alice}]", "admins = [0]")
         log = service.reload()
-        assert said(log, "changed") == ["access.admin_uids, users.studies"]
+        assert said(log, "changed") == ["access.admins, users.studies"]
         assert said(log, "waiting") == ["database.connections, listen.host_connections"]
         assert not service.may_examine(ALICE)

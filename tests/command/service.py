@@ -129,14 +129,14 @@ class Service:
             },
             "munge": {"socket": str(paths.munge_socket)},
             # Quotas are tried where they are meant.
-            "users": {"requests_per_second": 1e6, "burst": 1e6},
-            "access": {"admin_uids": [0]},
+            "users": {"requests_per_second": 1e6},
+            "access": {"admins": [0]},
             "accelerators": {"directory": str(paths.accelerators), "default": "romio"},
             # Nobody's patience ends while tests run: made-up jobs are in flight for long.
             "reconcile": {
                 "poll_seconds": 0.1,
                 "sweep_seconds": 1.0,
-                "release_patience_seconds": 3600,
+                "patience_seconds": 36000,
             },
             **study,
         }

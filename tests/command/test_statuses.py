@@ -46,7 +46,7 @@ from command.service import ALICE, BOB, CAROL, ROOT, Service, service
         (("accelerators", "show", "romoi"), 4, "romoi"),
         (("accelerators", "check", "/nowhere.toml"), 1, "/nowhere.toml: "),
         (("rules", "check", "--file", "/nowhere.toml", "x"), 1, "/nowhere.toml: "),
-        (("report", "--latest"), 4, "[access] report_uids"),
+        (("report", "--latest"), 4, "[access] report_readers"),
         (("doctor", "--within", "5"), 2, "--job"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_quota_that_is_used_up_is_told_with_when_to_ask_again(where: Place) ->
     """
     # However slow the host is, nobody waits long enough for a list of this quota: a list counts as
     # four requests, and two minutes bring hardly more than one.
-    little = {"users": {"requests_per_second": 0.01, "burst": 10}}
+    little = {"users": {"requests_per_second": 0.01}}
     with service(where, "little_quota", more=little, database="served") as beside:
         reading = ("accelerators", "list")
         assert [beside.tuner(BOB, *reading).returncode for _ in range(6)] == [0] * 6

@@ -135,7 +135,7 @@ def test_the_report_is_cleaned_for_a_terminal_and_goes_elsewhere_as_it_is(where:
         done = reporting.tuner(ROOT, *latest, "--file", "studies.csv")
         assert (done.returncode, done.stdout) == (4, ""), done
         done = reporting.tuner(ALICE, *latest)
-        assert (done.returncode, "report_uids" in done.stderr) == (4, True), done
+        assert (done.returncode, "report_readers" in done.stderr) == (4, True), done
         copy = where.paths.scratch / "mail-copied.txt"
         done = reporting.tuner(ROOT, *latest, "--output", str(copy))
         assert done.stdout == f"mail.txt of the night 2026-11-20 is in {copy}\n"

@@ -190,6 +190,7 @@ url = "{self._url()}"
 [munge]
 socket = "{self.place.cluster.paths.munge_socket}"
 [access]
+# As older replicas call it; newer ones read it as well.
 admin_uids = [0]
 [accelerators]
 directory = "{self.version.accelerators}"

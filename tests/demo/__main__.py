@@ -14,7 +14,7 @@ from demo.campaign import Campaign, Goal, Run, found
 
 USER, OTHER_USER = "io-alice", "io-bob"
 SCRIPT, OTHER_SCRIPT = "checkpoint.sh", "restart.sh"
-STUDY = ["design_points=12", "budget=28", "control_every=2", "control_every_resolved=2"]
+STUDY = ["budget=28", "control_every=2"]
 """A shorter study than a site's, and every second run a control run once it has settled, so that
 the gain is resolved within the demo. See deploy/etc/service.toml for a site's settings."""
 GOAL = Goal(tuned=9, controls=9, seconds=500)

@@ -359,8 +359,7 @@ nodes_tcp = "{NODES_HOST}:{record.ports.service}"
 url = {quote(url)}
 
 [access]
-admin_uids = [0]
-admin_groups = []
+admins = [0]
 {_accounts(record.variant)}
 [accelerators]
 directory = {quote(str(paths.accelerators))}
@@ -384,8 +383,7 @@ def _programs() -> str:
     """Return where the service finds Slurm's programs, if that is not where it looks by itself."""
     if command.SLURM is None:
         return ""
-    names = ("squeue", "sacct", "scontrol", "sacctmgr")
-    return "".join(f"{name} = {quote(f'{command.SLURM}/bin/{name}')}\n" for name in names)
+    return f"programs = {quote(f'{command.SLURM}/bin')}\n"
 
 
 def _accounts(variant: Variant) -> str:

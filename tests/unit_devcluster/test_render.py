@@ -18,7 +18,7 @@ RECORD = Record(
     nodes=2,
     prolog_alloc=True,
     ports=Ports(10241, 10242, 10243, slurmd=(10244, 10245), slurmdbd=10246),
-    study_settings={"method": "robert2020", "design_points": 6},
+    study_settings={"method": "robert2020", "budget": 6},
 )
 
 
@@ -235,7 +235,7 @@ def test_service_toml() -> None:
         "database": {},
         "auth": "munge",
         "munge": {"socket": "/var/lib/io-autotune-dev/run/munge.sock"},
-        "access": {"admin_uids": [0], "admin_groups": []},
+        "access": {"admins": [0]},
         "accelerators": {
             "directory": "/var/lib/io-autotune-dev/etc/accelerators.d",
             "default": "romio",
@@ -243,7 +243,7 @@ def test_service_toml() -> None:
         },
         "slurm": {"cluster": "dev", "conf": "/var/lib/io-autotune-dev/etc/slurm.conf"},
         "reconcile": {"poll_seconds": 0.1, "sweep_seconds": 1.0},
-        "study": {"method": "robert2020", "design_points": 6},
+        "study": {"method": "robert2020", "budget": 6},
     }
 
 

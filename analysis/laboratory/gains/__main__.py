@@ -28,7 +28,7 @@ from gains.cases import CASES, SCALED, THREADS, Case
 from gains.page import Row, page
 
 USER = "io-alice"
-STUDY = ["design_points=8", "budget=16", "control_every=2", "control_every_resolved=2"]
+STUDY = ["budget=16", "control_every=2"]
 """A shorter study than a site's; every second run is a control run once it has settled."""
 SECONDS = 400.0
 """No job of a case is submitted later than this, so that all of them end within an hour."""

@@ -1,6 +1,6 @@
 """The generated families, and the ablation's figures."""
 
-import tomllib
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,13 +38,14 @@ def test_each_line_adds_one_part() -> None:
         assert len(after - before) == 1
 
 
-def test_a_line_sets_all_that_a_site_sets_and_the_defaults_line_as_a_site_does() -> None:
-    site = tomllib.loads((ROOT / "deploy/etc/service.toml").read_text("utf-8"))["study"]
+def test_a_line_sets_all_that_the_method_has_and_the_defaults_line_as_the_engine_does() -> None:
+    source = ROOT / "tuner-service/engine/src/search/surrogate_genetic.rs"
+    written = source.read_text("utf-8").partition("impl Default for SurrogateGenetic {")[2]
+    defaults = written.partition("        SurrogateGenetic {")[2].partition("}")[0]
+    engine = dict(re.findall(r"(\w+): (\w+),", defaults))
     method, _, settings = DEFAULT.text.partition(":")
-    values = dict(setting.split("=") for setting in settings.split(","))
-    assert {name: tomllib.loads(f"it = {value}")["it"] for name, value in values.items()} == site[
-        method
-    ]
+    assert method == "surrogate-genetic"
+    assert dict(setting.split("=") for setting in settings.split(",")) == engine
 
 
 def test_outside_slurm_the_default_is_compared() -> None:

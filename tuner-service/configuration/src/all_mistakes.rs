@@ -36,13 +36,18 @@ pub struct Parsed<T> {
 /// Reads a text, and finds all mistakes in it.
 #[must_use]
 pub fn parse_recoverable<T: DeserializeOwned>(text: &str) -> Parsed<T> {
-    let (mut root, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        return Parsed {
-            value: None,
-            found: sorted(errors.iter().map(as_it_is).collect()),
-        };
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return recovered(root);
     }
+    Parsed {
+        value: None,
+        found: sorted(errors.iter().map(as_it_is).collect()),
+    }
+}
+
+/// Reads a file that is TOML, and finds all mistakes in it.
+pub(crate) fn recovered<T: DeserializeOwned>(mut root: Spanned<DeTable<'_>>) -> Parsed<T> {
     let mut found = Vec::new();
     let mut taken = Taken::default();
     for _ in 0..MOST {
@@ -69,7 +74,7 @@ pub fn parse_recoverable<T: DeserializeOwned>(text: &str) -> Parsed<T> {
     }
 }
 
-fn read<T: DeserializeOwned>(root: Spanned<DeTable<'_>>) -> Result<T, Error> {
+pub(crate) fn read<T: DeserializeOwned>(root: Spanned<DeTable<'_>>) -> Result<T, Error> {
     T::deserialize(Deserializer::from(root))
 }
 

@@ -5,6 +5,7 @@
 
 mod all_mistakes;
 mod difference;
+mod earlier;
 mod mistake;
 mod nearest;
 mod print_config;
@@ -13,6 +14,7 @@ mod text;
 
 pub use all_mistakes::{Found, Parsed, parse_recoverable};
 pub use difference::differences;
+pub use earlier::{Earlier, Met, Now, parse_with_earlier};
 pub use mistake::{Mistake, parse};
 pub use nearest::{explained, misspelt, nearest};
 pub use print_config::{File, Origin, Shown, ShownError};

@@ -35,8 +35,19 @@ impl std::error::Error for Mistake {}
 ///
 /// With all mistakes, each with its line.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
-    toml::from_str(text).map_err(|first| {
-        let mut found = parse_recoverable::<T>(text).found;
+    toml::from_str(text)
+        .map_err(|first| Mistake::of(text, first, parse_recoverable::<T>(text).found))
+}
+
+impl Mistake {
+    /// The mistakes in a text that is no TOML; `first` is what stopped reading.
+    pub(crate) fn in_syntax(text: &str, first: toml::de::Error) -> Self {
+        Self::of(text, first, parse_recoverable::<toml::Table>(text).found)
+    }
+
+    /// The mistakes in a text, `found`, of which `first` was met before the others.
+    pub(crate) fn of(text: &str, mut first: toml::de::Error, mut found: Vec<Found>) -> Self {
+        first.set_input(Some(text));
         let same = explained(first.message());
         // In a list, the same mistake is found at a more exact place.
         if let Some(again) = found.iter().position(|other| other.problem == same) {
@@ -46,7 +57,13 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
             others: found.iter().map(|other| at_its_line(text, other)).collect(),
             first: Box::new(first),
         }
-    })
+    }
+}
+
+/// The line of a place in a text.
+pub(crate) fn line_of(text: &str, place: usize) -> usize {
+    let before = text.get(..place).unwrap_or_default();
+    before.matches('\n').count() + 1
 }
 
 fn at_its_line(text: &str, found: &Found) -> String {
@@ -54,7 +71,7 @@ fn at_its_line(text: &str, found: &Found) -> String {
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     format!(
         "line {}, column {}: {}",
-        before.matches('\n').count() + 1,
+        line_of(text, found.place.start),
         before[line_start..].chars().count() + 1,
         problem_without_secrets(&found.problem)
     )

@@ -5,7 +5,6 @@ pub(crate) mod table;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use io_autotune_protocol::ServiceAccount;
 use io_autotune_store::Coordinated;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::{Deserialize, Serialize};
@@ -17,23 +16,49 @@ use crate::slurm::associations::LiveAssociations;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AccessConfig {
-    admin_uids: Vec<u32>,
-    admin_groups: Vec<String>,
+    admins: Vec<Named>,
     /// Readers of everyone's studies and runs.
-    operator_uids: Vec<u32>,
-    operator_groups: Vec<String>,
+    operators: Vec<Named>,
     /// Readers of the nightly report besides admins and operators.
-    report_uids: Vec<u32>,
-    report_groups: Vec<String>,
+    report_readers: Vec<Named>,
     /// An account's coordinators, as slurmdbd has them, see and steer the studies that its members
     /// charge to it.
     pub(crate) coordinators: bool,
     /// Root of a host starts and finishes runs only on the node that Slurm has at its address.
     pub(crate) check_origins: bool,
-    /// Login names or uids of the accounts that deliver the job-completion script's output.
-    collectors: Vec<ServiceAccount>,
-    /// Login names or uids of the accounts that complete burst buffers' directives: SlurmUser.
-    burst_buffers: Vec<ServiceAccount>,
+    /// The accounts that deliver the job-completion script's output.
+    collectors: Vec<Named>,
+    /// The accounts that complete burst buffers' directives: SlurmUser.
+    burst_buffers: Vec<Named>,
+}
+
+/// Who has a role: a uid, a login name, or the members of a group as `@NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a uid, a login name, or a group as \"@NAME\" is expected"
+)]
+enum Named {
+    Uid(u32),
+    Name(String),
+}
+
+impl Named {
+    /// The group that is meant, if one is.
+    fn group(&self) -> Option<&str> {
+        match self {
+            Self::Uid(_) => None,
+            Self::Name(name) => name.strip_prefix('@'),
+        }
+    }
+
+    /// The login name that is meant, if one is.
+    fn login(&self) -> Option<&str> {
+        match self {
+            Self::Uid(_) => None,
+            Self::Name(name) => (!name.starts_with('@')).then_some(name),
+        }
+    }
 }
 
 /// The caller of a request, authenticated by its credential.
@@ -133,12 +158,9 @@ impl Access {
 
     async fn has(&self, caller: Caller, role: Role) -> bool {
         let AccessConfig {
-            admin_uids,
-            admin_groups,
-            operator_uids,
-            operator_groups,
-            report_uids,
-            report_groups,
+            admins,
+            operators,
+            report_readers,
             coordinators: _,
             check_origins: _,
             collectors,
@@ -146,54 +168,48 @@ impl Access {
         } = &self.config;
         match role {
             Role::User => true,
-            Role::ReportReader => is_one_of(caller, report_uids, report_groups).await,
+            Role::ReportReader => is_one_of(caller, report_readers).await,
             Role::Coordinator => self
                 .associations
                 .iter()
                 .any(|live| live.current().coordinated_by(caller.uid).next().is_some()),
-            Role::Operator => is_one_of(caller, operator_uids, operator_groups).await,
-            Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
+            Role::Operator => is_one_of(caller, operators).await,
+            Role::Admin => is_one_of(caller, admins).await,
             Role::Node => caller.is_root(),
             // Root may report the end of any job, and start any job's run, anyway.
-            Role::Collector => caller.is_root() || is_an_account(caller, collectors).await,
-            Role::BurstBuffer => caller.is_root() || is_an_account(caller, burst_buffers).await,
+            Role::Collector => caller.is_root() || is_one_of(caller, collectors).await,
+            Role::BurstBuffer => caller.is_root() || is_one_of(caller, burst_buffers).await,
         }
     }
 }
 
-async fn is_an_account(caller: Caller, accounts: &[ServiceAccount]) -> bool {
-    if accounts.is_empty() {
+async fn is_one_of(caller: Caller, named: &[Named]) -> bool {
+    if named.contains(&Named::Uid(caller.uid)) {
+        return true;
+    }
+    if named.iter().all(|one| matches!(one, Named::Uid(_))) {
         return false;
     }
-    let accounts = accounts.to_owned();
+    let named = named.to_owned();
+    // The name service may use the network, so not on the runtime's threads.
     tokio::task::spawn_blocking(move || {
-        accounts.iter().any(|account| match account {
-            ServiceAccount::Uid(uid) => *uid == caller.uid,
-            ServiceAccount::Name(name) => User::from_name(name)
-                .ok()
-                .flatten()
-                .is_some_and(|user| user.uid.as_raw() == caller.uid),
-        })
+        let mut logins = named.iter().filter_map(Named::login);
+        logins.any(|name| is_login(caller.uid, name)) || is_member(caller.uid, &named)
     })
     .await
     .unwrap_or(false)
 }
 
-async fn is_one_of(caller: Caller, uids: &[u32], groups: &[String]) -> bool {
-    if uids.contains(&caller.uid) {
-        return true;
-    }
-    if groups.is_empty() {
-        return false;
-    }
-    let groups = groups.to_owned();
-    // The name service may use the network, so not on the runtime's threads.
-    tokio::task::spawn_blocking(move || is_member(caller.uid, &groups))
-        .await
-        .unwrap_or(false)
+fn is_login(uid: u32, name: &str) -> bool {
+    let user = User::from_name(name).ok().flatten();
+    user.is_some_and(|user| user.uid.as_raw() == uid)
 }
 
-fn is_member(uid: u32, groups: &[String]) -> bool {
+fn is_member(uid: u32, named: &[Named]) -> bool {
+    let mut groups = named.iter().filter_map(Named::group).peekable();
+    if groups.peek().is_none() {
+        return false;
+    }
     let Ok(Some(user)) = User::from_uid(Uid::from_raw(uid)) else {
         return false;
     };
@@ -204,7 +220,6 @@ fn is_member(uid: u32, groups: &[String]) -> bool {
         return false;
     };
     groups
-        .iter()
         .filter_map(|group| Group::from_name(group).ok().flatten())
         .any(|group| member_of.contains(&Gid::from_raw(group.gid.as_raw())))
 }
@@ -245,13 +260,13 @@ mod tests {
         let mut config = AccessConfig::default();
         match role {
             Role::User => {}
-            Role::ReportReader => config.report_uids = vec![42],
+            Role::ReportReader => config.report_readers = vec![Named::Uid(42)],
             Role::Coordinator => return (with_coordinators(true), caller(1002)),
-            Role::Operator => config.operator_uids = vec![42],
-            Role::Admin => config.admin_uids = vec![42],
+            Role::Operator => config.operators = vec![Named::Uid(42)],
+            Role::Admin => config.admins = vec![Named::Uid(42)],
             Role::Node => return (nobody(), caller(0)),
-            Role::Collector => config.collectors = vec![ServiceAccount::Uid(42)],
-            Role::BurstBuffer => config.burst_buffers = vec![ServiceAccount::Uid(42)],
+            Role::Collector => config.collectors = vec![Named::Uid(42)],
+            Role::BurstBuffer => config.burst_buffers = vec![Named::Uid(42)],
         }
         (by(config), caller(42))
     }
@@ -259,7 +274,7 @@ mod tests {
     #[tokio::test]
     async fn admins_are_those_configured_by_uid_or_group() {
         let by_uid = by(AccessConfig {
-            admin_uids: vec![42],
+            admins: vec![Named::Uid(42)],
             ..AccessConfig::default()
         });
         assert!(by_uid.has(caller(42), Role::Admin).await);
@@ -272,21 +287,21 @@ mod tests {
             (
                 Role::Admin,
                 AccessConfig {
-                    admin_groups: vec!["root".into()],
+                    admins: vec![Named::Name("@root".into())],
                     ..AccessConfig::default()
                 },
             ),
             (
                 Role::Operator,
                 AccessConfig {
-                    operator_groups: vec!["root".into()],
+                    operators: vec![Named::Name("@root".into())],
                     ..AccessConfig::default()
                 },
             ),
             (
                 Role::ReportReader,
                 AccessConfig {
-                    report_groups: vec!["root".into()],
+                    report_readers: vec![Named::Name("@root".into())],
                     ..AccessConfig::default()
                 },
             ),
@@ -301,9 +316,9 @@ mod tests {
     async fn collectors_are_root_and_whoever_is_named_by_name_or_uid() {
         let access = by(AccessConfig {
             collectors: vec![
-                ServiceAccount::Uid(42),
-                ServiceAccount::Name("nobody".into()),
-                ServiceAccount::Name("no-such-account".into()),
+                Named::Uid(42),
+                Named::Name("nobody".into()),
+                Named::Name("no-such-account".into()),
             ],
             ..AccessConfig::default()
         });
@@ -326,7 +341,7 @@ mod tests {
     #[tokio::test]
     async fn directives_are_completed_by_root_and_the_accounts_named_for_it() {
         let access = by(AccessConfig {
-            burst_buffers: vec![ServiceAccount::Name("nobody".into())],
+            burst_buffers: vec![Named::Name("nobody".into())],
             ..AccessConfig::default()
         });
         for (uid, expected) in [(0, true), (65534, true), (42, false)] {

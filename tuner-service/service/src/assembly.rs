@@ -87,7 +87,7 @@ impl Assembly {
             report: config.report.clone(),
             default_accelerator: canonical_name(&config.accelerators.default),
             otherwise: config.accelerators.otherwise.clone().into(),
-            settings: config.study.clone(),
+            settings: config.study.settings(),
             exploring: config.exploring,
             access: Arc::new(Access::new(
                 config.access.clone(),

@@ -1,17 +1,23 @@
 //! `/etc/io-autotune/service.toml`.
 
+mod earlier;
+mod study;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use io_autotune_catalogue::{Catalogue, CatalogueError, LookupError, RulesFileError};
-use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse, read_text};
-use io_autotune_engine::{PriorFrom, Settings, SettingsError};
+use io_autotune_configuration::{
+    File, Met, Mistake, Origin, Shown, ShownError, parse_with_earlier, read_text,
+};
+use io_autotune_engine::{PriorFrom, SettingsError};
 use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Addressed, Audience, Auth, Signer};
 use io_autotune_store::{DatabaseUrl, Pooler, StoreError, UrlError};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use self::study::StudyConfig;
 use crate::access::AccessConfig;
 use crate::api::ReportConfig;
 use crate::exploring::ExploringConfig;
@@ -56,7 +62,7 @@ pub(crate) struct Config {
     #[serde(default)]
     pub(crate) sharing: Vec<SharingRule>,
     #[serde(default)]
-    pub(crate) study: Settings,
+    pub(crate) study: StudyConfig,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -237,11 +243,13 @@ pub(crate) enum StartupError {
     },
 }
 
-/// The earlier names of keys of [`Settings`].
-const RENAMED: &[(&str, &str)] = &[
-    ("study.default", "study.surrogate-genetic"),
-    ("study.loss", "study.regret"),
-];
+/// A file that was read.
+struct Read {
+    config: Config,
+    text: String,
+    /// The keys of earlier releases in it.
+    met: Vec<Met>,
+}
 
 impl Config {
     /// Returns true if studies use what other studies have learnt as a prior.
@@ -249,17 +257,35 @@ impl Config {
         self.study.prior == PriorFrom::Site
     }
 
+    /// Reads a file. Keys of earlier releases are logged as one line.
     pub(crate) fn load(path: &Path) -> Result<Self, StartupError> {
-        Ok(Self::read(path)?.0)
+        let Read { config, met, .. } = Self::read(path)?;
+        if !met.is_empty() {
+            let lines: Vec<String> = met.iter().map(|met| met.line.to_string()).collect();
+            tracing::warn!(
+                path = %path.display(),
+                lines = lines.join(", "),
+                "keys of an earlier release are read as what replaces them: `io-autotuned --check` says what to write"
+            );
+        }
+        Ok(config)
+    }
+
+    /// Reads a file, and says of each key of an earlier release what to write instead.
+    pub(crate) fn checked(path: &Path) -> Result<(Self, Vec<String>), StartupError> {
+        let Read { config, met, .. } = Self::read(path)?;
+        let said = met.into_iter();
+        let said = said.map(|met| format!("{}:{}: {}", path.display(), met.line, met.said));
+        Ok((config, said.collect()))
     }
 
     /// The configuration that a file puts in force, as TOML. `origin`: why it is this file.
     pub(crate) fn shown(path: &Path, origin: &Origin) -> Result<String, StartupError> {
-        let (config, text) = Self::read(path)?;
+        let Read { config, text, .. } = Self::read(path)?;
         let file = File {
             path,
             text: Some(&text),
-            renamed: RENAMED,
+            renamed: earlier::RENAMED,
         };
         let mut shown = Shown::default();
         shown.note(&path.to_string_lossy(), origin);
@@ -267,12 +293,13 @@ impl Config {
         Ok(shown.text())
     }
 
-    fn read(path: &Path) -> Result<(Self, String), StartupError> {
+    fn read(path: &Path) -> Result<Read, StartupError> {
         let text = read_text(path).map_err(|source| StartupError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
-        let config: Self = parse(&text).map_err(|source| StartupError::Syntax {
+        let read = parse_with_earlier::<Self>(&text, earlier::EARLIER);
+        let (config, met) = read.map_err(|source| StartupError::Syntax {
             path: path.to_owned(),
             source,
         })?;
@@ -328,7 +355,7 @@ impl Config {
                 path: path.to_owned(),
                 source,
             })?;
-        Ok((config, text))
+        Ok(Read { config, text, met })
     }
 
     /// Keeps the values that a reload cannot change, from the configuration of the start.
@@ -346,7 +373,7 @@ impl Config {
     /// The configuration of reconciliation.
     pub(crate) fn reconciled(&self) -> Reconciled {
         Reconciled {
-            settings: self.study.clone(),
+            settings: self.study.settings(),
             config: self.reconcile,
             retention: self.retention,
         }
@@ -399,6 +426,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_configuration::parse;
+
     use super::*;
 
     #[test]
@@ -441,10 +470,10 @@ mod tests {
         let path = directory.path().join("service.toml");
         let shown_again = directory.path().join("shown.toml");
         let every = sample
-            .replace("# improvement", "improvement")
+            .replace("# programs", "programs")
             .replace("# days", "days");
         let earlier =
-            format!("{least}[study.loss]\nshare = 0.2\n[study.default]\ndesign_points = 5\n");
+            format!("{least}[study.loss]\nshare = 0.2\n[study.robert2020]\nmutation_rate = 0.5\n");
         for text in [sample, least, &every, &earlier] {
             std::fs::write(&path, text).unwrap();
             let shown = Config::shown(&path, &Origin::Default).unwrap();
@@ -461,9 +490,58 @@ mod tests {
             shown.contains(&format!("share = 0.2 {}", of_file(11))),
             "{shown}"
         );
-        assert!(shown.contains(&format!("design_points = 5 {}", of_file(13))));
+        assert!(shown.contains(&format!("mutation_rate = 0.5 {}", of_file(13))));
         assert!(shown.contains("poll_seconds = 5.0 # default\n"));
         assert!(!shown.contains("days"));
+    }
+
+    /// A site sees all that it can set, but for the variants of papers' methods, and no more than it can
+    /// read in an hour.
+    #[test]
+    fn the_sample_has_each_setting_and_they_are_few() {
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        let is_key = |line: &&str| {
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            line.split_once(" = ").is_some_and(|(key, _)| {
+                key.bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            })
+        };
+        let keys: Vec<&str> = sample.lines().filter(is_key).collect();
+        assert!(keys.len() <= 80, "{} settings", keys.len());
+        let with_all = sample
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(key) if is_key(&line) || key.starts_with('[') => key,
+                _ => line,
+            })
+            .collect::<Vec<_>>()
+            .join("\n");
+        let table: toml::Table = with_all
+            .replace("\n[slurm]\n", "\n[[slurm]]\n")
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}: {with_all}"));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        std::fs::write(&path, sample).unwrap();
+        let shown: toml::Table = Config::shown(&path, &Origin::Default)
+            .unwrap()
+            .parse()
+            .unwrap();
+        for (section, keys) in &shown {
+            let has = |key: &str| match table.get(section) {
+                Some(toml::Value::Table(there)) => there.contains_key(key),
+                Some(toml::Value::Array(rows)) => rows[0].get(key).is_some(),
+                _ => false,
+            };
+            for key in keys.as_table().into_iter().flat_map(toml::Table::keys) {
+                let is_a_methods = key == "engine" || key.contains("20");
+                assert!(
+                    has(key) || is_a_methods,
+                    "[{section}] {key} is not in the sample"
+                );
+            }
+        }
     }
 
     #[test]
@@ -574,9 +652,9 @@ mod tests {
         let sample = include_str!("../../../deploy/etc/service.toml");
         for (right, wrong) in [
             ("poll_seconds", "pol_seconds"),
-            ("admin_uids", "admins_uids"),
-            ("advantage", "advantages"),
-            ("mutation_rate", "mutatoin_rate"),
+            ("admins", "adminz"),
+            ("unread_runs", "unread_run"),
+            ("control_every", "controls_every"),
             ("\"surrogate-genetic\"", "\"surogate-genetic\""),
         ] {
             let text = sample.replacen(right, wrong, 1);

@@ -223,11 +223,17 @@ pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), 
     }
     // From the first moment on: without a handler it would end the service.
     let hangup = signal(SignalKind::hangup()).map_err(StartupError::Runtime)?;
-    let config = Config::load(&arguments.config)?;
-    config.database.url.check_files()?;
     if arguments.check {
+        let (config, earlier) = Config::checked(&arguments.config)?;
+        for said in earlier {
+            let printed = console::print(&format!("{said}\n"));
+            printed.map_err(|lost| StartupError::Check(lost.to_string()))?;
+        }
+        config.database.url.check_files()?;
         return check(&config);
     }
+    let config = Config::load(&arguments.config)?;
+    config.database.url.check_files()?;
     let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     let catalogue = Arc::new(LiveCatalogue::open(&config.accelerators.directory)?);
     for refused in catalogue.refused() {
@@ -240,7 +246,7 @@ pub(crate) async fn chosen(arguments: &Arguments, users: &Handle) -> Result<(), 
     }
     let store = Assembly::open_store(&config);
     if arguments.assess {
-        return Ok(assess::all(&store, &config.study).await?);
+        return Ok(assess::all(&store, &config.study.settings()).await?);
     }
     if let Some(mapping) = &arguments.map_cluster {
         return map_cluster(&store, &config.slurm.names(), mapping).await;

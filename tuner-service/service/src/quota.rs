@@ -27,12 +27,8 @@ pub(crate) struct QuotaConfig {
     in_flight: usize,
     /// Requests a second in the long run. Steering counts as [`Cost::Steering`] does.
     requests_per_second: f64,
-    /// Requests at once after a rest.
-    burst: f64,
     /// Bytes a second of bodies and answers in the long run.
     bytes_per_second: f64,
-    /// Bytes at once after a rest.
-    bytes_burst: f64,
     /// The most studies; jobs that would begin another one run with the default.
     pub(crate) studies: u32,
     /// The most orders in force.
@@ -46,9 +42,7 @@ impl Default for QuotaConfig {
         Self {
             in_flight: 2,
             requests_per_second: 20.0,
-            burst: 100.0,
             bytes_per_second: 1e6,
-            bytes_burst: 16e6,
             studies: 1000,
             orders: 100,
             changes_per_day: 500,
@@ -56,15 +50,27 @@ impl Default for QuotaConfig {
     }
 }
 
+/// How long a user must rest to have all requests at once, in seconds.
+const REST: f64 = 5.0;
+/// The same for bytes: an answer may be many megabytes long.
+const REST_OF_BYTES: f64 = 16.0;
+
 impl QuotaConfig {
+    /// Requests at once after a rest: one change at least, or nobody could ever change anything.
+    fn burst(&self) -> f64 {
+        (REST * self.requests_per_second).max(Cost::Steering.requests())
+    }
+
+    /// Bytes at once after a rest.
+    fn bytes_burst(&self) -> f64 {
+        REST_OF_BYTES * self.bytes_per_second
+    }
+
     /// Returns an error, as text, if no request could ever be admitted.
     pub(crate) fn validate(&self) -> Result<(), String> {
-        let steering = Cost::Steering.requests();
         for (name, value, least) in [
             ("requests_per_second", self.requests_per_second, 0.01),
-            ("burst", self.burst, steering),
             ("bytes_per_second", self.bytes_per_second, 1e3),
-            ("bytes_burst", self.bytes_burst, 1e3),
         ] {
             if !value.is_finite() || value < least {
                 return Err(format!("{name} = {value}: at least {least} is expected"));
@@ -214,8 +220,8 @@ impl Quotas {
             users.retain(|_, user| !user.is_rested(config, now));
         }
         let user = users.entry(of).or_insert_with(|| User {
-            requests: Bucket::full(config.burst, now),
-            bytes: Bucket::full(config.bytes_burst, now),
+            requests: Bucket::full(config.burst(), now),
+            bytes: Bucket::full(config.bytes_burst(), now),
             places: Arc::new(Semaphore::new(config.in_flight)),
         });
         user.fill(config, now);
@@ -240,9 +246,9 @@ impl Quotas {
 impl User {
     fn fill(&mut self, config: &QuotaConfig, now: Instant) {
         self.requests
-            .fill(config.requests_per_second, config.burst, now);
+            .fill(config.requests_per_second, config.burst(), now);
         self.bytes
-            .fill(config.bytes_per_second, config.bytes_burst, now);
+            .fill(config.bytes_per_second, config.bytes_burst(), now);
     }
 
     fn wait(&self, config: &QuotaConfig, cost: Cost) -> Option<Duration> {
@@ -255,8 +261,8 @@ impl User {
     /// user.
     fn is_rested(&mut self, config: &QuotaConfig, now: Instant) -> bool {
         self.fill(config, now);
-        self.requests.level >= config.burst
-            && self.bytes.level >= config.bytes_burst
+        self.requests.level >= config.burst()
+            && self.bytes.level >= config.bytes_burst()
             && self.places.available_permits() == config.in_flight
     }
 }
@@ -268,10 +274,8 @@ mod tests {
     fn quotas() -> Quotas {
         Quotas::new(QuotaConfig {
             in_flight: 2,
-            requests_per_second: 2.0,
-            burst: 20.0,
-            bytes_per_second: 1e3,
-            bytes_burst: 1e4,
+            requests_per_second: 4.0,
+            bytes_per_second: 625.0,
             studies: 1,
             orders: 1,
             changes_per_day: 1,
@@ -294,7 +298,7 @@ mod tests {
             .admit(Peer::User(1000), Cost::Reading)
             .await
             .unwrap_err();
-        assert_eq!(refused, AskAgain(Duration::from_millis(500)));
+        assert_eq!(refused, AskAgain(Duration::from_millis(250)));
         assert_eq!(quotas.look(Peer::User(1000)), Err(refused));
         assert_eq!(
             quotas.look(Peer::User(1002)),
@@ -303,7 +307,7 @@ mod tests {
         );
         assert_eq!(admitted(&quotas, 1001, Cost::Steering).await, 2);
         tokio::time::advance(Duration::from_secs(3)).await;
-        assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 6);
+        assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 12);
         tokio::time::advance(Duration::from_hours(1)).await;
         assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 20);
     }
@@ -330,8 +334,8 @@ mod tests {
             .admit(Peer::User(1000), Cost::Reading)
             .await
             .unwrap_err();
-        assert_eq!(refused, AskAgain(Duration::from_secs(2)));
-        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(refused, AskAgain(Duration::from_millis(3200)));
+        tokio::time::advance(Duration::from_millis(3200)).await;
         drop(quotas.admit(Peer::User(1000), Cost::Reading).await.unwrap());
     }
 
@@ -349,10 +353,11 @@ mod tests {
 
     #[test]
     fn a_quota_that_lets_nobody_ask_is_refused() {
-        QuotaConfig::default().validate().unwrap();
+        let default = QuotaConfig::default();
+        default.validate().unwrap();
+        assert_eq!((default.burst(), default.bytes_burst()), (100.0, 16e6));
         for (line, named) in [
             ("in_flight = 0", "in_flight"),
-            ("burst = 9.0", "burst"),
             ("requests_per_second = nan", "requests_per_second"),
             ("bytes_per_second = 0.0", "bytes_per_second"),
         ] {

@@ -31,13 +31,8 @@ pub(crate) struct ReconcileConfig {
     poll_seconds: f64,
     /// How often Slurm is queried about runs without a report.
     sweep_seconds: f64,
-    /// How long a reported run waits for its outcome.
-    outcome_patience_seconds: u64,
-    /// How long a run that ended well waits for reports: longer than a node's timer needs for a
-    /// launch without an epilog. A later report still revises the verdict.
-    report_patience_seconds: u64,
-    /// When an ended run frees its exploring place, or a run of which no source knows is given up.
-    release_patience_seconds: u64,
+    /// How long a reported run waits for its outcome. What else is waited for is a share of it.
+    patience_seconds: u64,
     /// When a run without a report is given up if no source can be queried.
     lost_after_seconds: u64,
 }
@@ -47,20 +42,28 @@ impl Default for ReconcileConfig {
         Self {
             poll_seconds: 5.0,
             sweep_seconds: 60.0,
-            outcome_patience_seconds: 600,
-            report_patience_seconds: 300,
-            release_patience_seconds: 60,
+            patience_seconds: 600,
             lost_after_seconds: 7 * 86_400,
         }
     }
 }
 
+/// A run that ended well waits for its reports for this part of the patience: by default for five
+/// minutes, longer than a node's timer needs for a launch without an epilog. A later report still
+/// revises the verdict.
+const REPORT: u32 = 2;
+/// After this part of the patience a run that has ended gives its exploring place to another, and a
+/// run of which no source knows is given up. It is less than for reports, because a verdict is final
+/// for what is explored next and a place is not.
+const RELEASE: u32 = 10;
+
 impl ReconcileConfig {
     fn timeouts(&self) -> Timeouts {
+        let patience = Duration::from_secs(self.patience_seconds);
         Timeouts {
-            outcome: Duration::from_secs(self.outcome_patience_seconds),
-            report: Duration::from_secs(self.report_patience_seconds),
-            release: Duration::from_secs(self.release_patience_seconds),
+            outcome: patience,
+            report: patience / REPORT,
+            release: patience / RELEASE,
             lost: self.lost_after(),
         }
     }

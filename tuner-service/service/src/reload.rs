@@ -188,7 +188,7 @@ impl Reloading {
             service.default_accelerator = canonical_name(&config.accelerators.default);
             service.otherwise = config.accelerators.otherwise.clone().into();
             service.report = config.report.clone();
-            service.settings = config.study.clone();
+            service.settings = config.study.settings();
             service.exploring = config.exploring;
             service.stuck_after = config.reconcile.lost_after();
             service.retention = config.retention;

@@ -89,7 +89,7 @@ pub(crate) const RULES: &[Row] = &[
         kind: InsteadOfSearching,
         when: "[different work](#mixed-work) takes turns under the study's name, nobody accepted it",
         gets: "the default; nothing is applied",
-        keys: "`max_baseline_cv` 0.5",
+        keys: "",
         applies: OnFacts(|facts| facts.is_mixed()),
         gives: |one, phase| one.observed_as_mixed(phase),
     },
@@ -125,8 +125,7 @@ pub(crate) const RULES: &[Row] = &[
         kind: Step(Phase::Settled),
         when: "the study has settled",
         gets: "the [recommendation](#recommendation) or, by a draw, a [control run](#control-runs)",
-        keys: "`controls_at_first` 20, `control_every_at_first` 2, `controls_promising` 150, \
-               `control_every_promising` 3, `control_every` 10, `control_every_resolved` 20",
+        keys: "`control_every` 10",
         applies: OnFacts(|facts| facts.has_settled()),
         gives: |one, _| Some(one.settled()),
     },
@@ -136,7 +135,7 @@ pub(crate) const RULES: &[Row] = &[
         when: "fewer than `baseline_runs` runs of the default have counted or are in flight, and the \
                default [completes](#a-default-that-does-not-complete)",
         gets: "the default",
-        keys: "`baseline_runs` 4, `baseline_lost_runs` 3",
+        keys: "`baseline_runs` 4",
         applies: OnFacts(|facts| facts.baseline_is_due()),
         gives: |one, _| Some(one.baseline()),
     },
@@ -144,10 +143,10 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::LongerLimit,
         kind: Instead,
         when: "every run of the default was cut short by its time limit, this job's limit is more than \
-               a quarter longer than the longest of them took, and fewer than twice \
-               `baseline_lost_runs` of them are lost or in flight",
+               a quarter longer than the longest of them took, and fewer than six of them are lost \
+               or in flight",
         gets: "the default",
-        keys: "`baseline_lost_runs` 3",
+        keys: "",
         applies: OnFacts(|facts| facts.may_complete_the_default()),
         gives: |one, _| Some(one.baseline()),
     },
@@ -204,7 +203,7 @@ pub(crate) const RULES: &[Row] = &[
         when: "the [default does not complete](#a-default-that-does-not-complete), nothing else has \
                completed, and a point of the design has not run",
         gets: "that point",
-        keys: "`design_points` 15",
+        keys: "`budget` 50",
         applies: OnSearch(|one| one.has_design_without_default()),
         gives: |one, _| one.design_without_default(),
     },
@@ -212,7 +211,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::SearchWithoutDefault,
         kind: Step(Phase::Search),
         when: "the default does not complete, nothing else has completed, and the design has run; in \
-               jobs of Slurm only until `design_points` runs have explored",
+               jobs of Slurm only until as many runs as a design has points have explored",
         gets: "a parametrization that has not run, drawn at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
@@ -252,7 +251,7 @@ pub(crate) const RULES: &[Row] = &[
         kind: Step(Phase::Design),
         when: "a point of the design has not run, and the [regret budget](#regret) allows it",
         gets: "that point; of several the nearest to the default",
-        keys: "`design_points` 15",
+        keys: "`budget` 50",
         applies: OnSearch(|one| one.may_run_a_design_point()),
         gives: |one, _| one.design_point(),
     },

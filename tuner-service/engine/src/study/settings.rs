@@ -24,6 +24,9 @@ use crate::study::stopping::settings::Stop;
 
 /// How an epoch is run. A missing field has its default; an unknown one is refused.
 ///
+/// A site chooses few of these, in `[study]` of service.toml. Runs store all of them, so that a decision
+/// can be made again after a default has changed, and research varies them.
+///
 /// Every method has a field of its own, although one decides: serde's `flatten` of a table of methods
 /// would accept unknown fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

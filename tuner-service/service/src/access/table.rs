@@ -10,14 +10,14 @@ use crate::quota::Cost;
 pub(crate) enum Role {
     /// Everyone with a valid credential.
     User,
-    /// `report_uids` and `report_groups`: reads the nightly report.
+    /// `report_readers`: reads the nightly report.
     ReportReader,
     /// `coordinators`: reads and changes what members of an account charge to it, if Slurm has the
     /// caller as the account's coordinator.
     Coordinator,
-    /// `operator_uids` and `operator_groups`: reads everyone's.
+    /// `operators`: reads everyone's.
     Operator,
-    /// `admin_uids` and `admin_groups`: reads and changes everyone's.
+    /// `admins`: reads and changes everyone's.
     Admin,
     /// Root of a node: starts, finishes and checks runs.
     Node,
@@ -157,11 +157,10 @@ const NODES: &str = "only root of a node starts and finishes runs";
 const DIRECTIVES: &str = "only the burst buffer's account completes directives: [access] burst_buffers of service.toml names it";
 const COLLECTORS: &str =
     "only a collector delivers outcomes: [access] collectors of service.toml names its account";
-const REPORT: &str = "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it";
+const REPORT: &str = "the report is about everyone's jobs: [access] report_readers of service.toml names who may read it";
 pub(crate) const IMPORTERS: &str =
-    "only admins import studies: [access] admin_uids and admin_groups of service.toml name them";
-const RETENTION: &str =
-    "only admins remove runs: [access] admin_uids and admin_groups of service.toml name them";
+    "only admins import studies: [access] admins of service.toml names them";
+const RETENTION: &str = "only admins remove runs: [access] admins of service.toml names them";
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 
 /// The table.

@@ -11,7 +11,7 @@ mod squeue;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,14 +167,9 @@ struct SlurmConfig {
         serialize_with = "names"
     )]
     sources: Vec<Source>,
-    #[serde(default = "SlurmConfig::default_squeue")]
-    squeue: PathBuf,
-    #[serde(default = "SlurmConfig::default_sacct")]
-    sacct: PathBuf,
-    #[serde(default = "SlurmConfig::default_scontrol")]
-    scontrol: PathBuf,
-    #[serde(default = "SlurmConfig::default_sacctmgr")]
-    sacctmgr: PathBuf,
+    /// The directory of squeue, sacct, scontrol and sacctmgr.
+    #[serde(default = "SlurmConfig::default_programs")]
+    programs: PathBuf,
     /// True if the users of each account are asked for now and then.
     #[serde(default)]
     associations: bool,
@@ -187,37 +182,24 @@ impl SlurmConfig {
         vec![Source::Squeue]
     }
 
-    fn default_squeue() -> PathBuf {
-        "/usr/bin/squeue".into()
-    }
-
-    fn default_sacct() -> PathBuf {
-        "/usr/bin/sacct".into()
-    }
-
-    fn default_scontrol() -> PathBuf {
-        "/usr/bin/scontrol".into()
-    }
-
-    fn default_sacctmgr() -> PathBuf {
-        "/usr/bin/sacctmgr".into()
+    fn default_programs() -> PathBuf {
+        "/usr/bin".into()
     }
 
     fn cluster(&self, check_origins: bool) -> Cluster {
-        let associations =
-            || LiveAssociations::new(self.program(&self.sacctmgr), self.cluster.clone());
+        let associations = || LiveAssociations::new(self.program("sacctmgr"), self.cluster.clone());
         Cluster {
             sources: self.sources(),
             limits: Limits::default(),
-            hooks: Hooks::new(self.program(&self.scontrol)),
-            nodes: check_origins.then(|| Nodes::new(self.program(&self.scontrol))),
+            hooks: Hooks::new(self.program("scontrol")),
+            nodes: check_origins.then(|| Nodes::new(self.program("scontrol"))),
             associations: (self.associations).then(|| Arc::new(associations())),
         }
     }
 
-    fn program(&self, path: &Path) -> Program {
+    fn program(&self, name: &str) -> Program {
         Program {
-            path: path.to_owned(),
+            path: self.programs.join(name),
             conf: self.conf.clone(),
         }
     }
@@ -228,8 +210,8 @@ impl SlurmConfig {
             .iter()
             .filter_map(|name| -> Option<Box<dyn OutcomeSource>> {
                 match name {
-                    Source::Squeue => Some(Box::new(Squeue::new(self.program(&self.squeue)))),
-                    Source::Sacct => Some(Box::new(Sacct::new(self.program(&self.sacct)))),
+                    Source::Squeue => Some(Box::new(Squeue::new(self.program("squeue")))),
+                    Source::Sacct => Some(Box::new(Sacct::new(self.program("sacct")))),
                     // It is not queried: it posts to /v1/outcomes.
                     Source::Jobcomp => None,
                 }
@@ -400,9 +382,9 @@ mod tests {
             let error = read(&text).unwrap().validate().unwrap_err();
             assert!(error.contains(problem), "{error}");
         }
-        let unknown = read(&format!("{beta}squeu = \"/bin/squeue\"")).unwrap_err();
+        let unknown = read(&format!("{beta}program = \"/bin\"")).unwrap_err();
         assert!(
-            unknown.to_string().contains("unknown field `squeu`"),
+            unknown.to_string().contains("unknown field `program`"),
             "{unknown}"
         );
     }

@@ -240,9 +240,9 @@ impl TestJob {
 
 /// Keys of `[study]` by which a study settles after a dozen runs, and only the times of its own runs
 /// decide.
-pub(crate) const QUICK: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nbudget = 8\nexploring = 2\n\
-     control_every = 2\ncontrol_every_resolved = 2\nprior = \"off\"\n\
-     stop.unread_runs = 0\nstop.little_io.share = 0\n";
+pub(crate) const QUICK: &str = "[study]\nbaseline_runs = 2\nbudget = 8\nexploring = 2\n\
+     control_every = 2\nprior = \"off\"\n\
+     stop.unread_runs = 0\nstop.little_io = 0.0\n";
 
 /// The course of a launch.
 #[derive(Clone, Debug)]

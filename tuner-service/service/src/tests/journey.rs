@@ -57,7 +57,7 @@ async fn a_reload_is_in_force_at_both_doors() {
     let service = TestService::new().await;
     service.user(ADMIN).get("/v1/doctor").await.ok();
     service
-        .reload("[access]\nadmin_uids = [5]\noperator_uids = []\n")
+        .reload("[access]\nadmins = [5]\noperators = []\n")
         .await;
     service.user(5).get("/v1/doctor").await.ok();
     service.user(ADMIN).get("/v1/doctor").await.forbidden();

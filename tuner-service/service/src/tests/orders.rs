@@ -26,7 +26,7 @@ const APP: &str = "ocean";
 
 /// A service whose admins are root and [`ADMIN`].
 async fn with_root() -> TestService {
-    TestService::with(&format!("[access]\nadmin_uids = [{ROOT}, {ADMIN}]\n")).await
+    TestService::with(&format!("[access]\nadmins = [{ROOT}, {ADMIN}]\n")).await
 }
 
 /// The request that gives this order, or ends it.

@@ -428,8 +428,8 @@ pub(crate) fn configuration(database: &Database, files: &Files, more: &str) -> S
     let base = format!(
         "[listen]\nunix = \"/nowhere/users.sock\"\nnodes_unix = \"/nowhere/nodes.sock\"\n\
          [database]\nurl = {url:?}\nconnections = 8\nuser_connections = 4\n\
-         [users]\nin_flight = 64\nrequests_per_second = 1e9\nburst = 1e9\nbytes_per_second = 1e12\nbytes_burst = 1e12\n\
-         [access]\nadmin_uids = [{ADMIN}]\noperator_uids = [{OPERATOR}]\nreport_uids = [{REPORT_READER}]\n\
+         [users]\nin_flight = 64\nrequests_per_second = 1e9\nbytes_per_second = 1e12\n\
+         [access]\nadmins = [{ADMIN}]\noperators = [{OPERATOR}]\nreport_readers = [{REPORT_READER}]\n\
          collectors = [{COLLECTOR}]\nburst_buffers = [{BURST_BUFFER}]\n\
          [accelerators]\ndirectory = {catalogue:?}\ndefault = \"romio\"\n",
         url = database.url(),

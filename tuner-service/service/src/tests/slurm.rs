@@ -40,10 +40,8 @@ impl PlayedSlurm {
     /// Lines of service.toml's `[slurm]` that name the programs.
     pub(crate) fn configuration(&self) -> String {
         let mut lines = String::new();
-        for program in PROGRAMS {
-            let path = self.directory.join(program);
-            writeln!(lines, "{program} = {:?}", path.display().to_string()).unwrap();
-        }
+        let programs = self.directory.display().to_string();
+        writeln!(lines, "programs = {programs:?}").unwrap();
         let conf = self.directory.join("slurm.conf");
         writeln!(lines, "conf = {:?}", conf.display().to_string()).unwrap();
         lines

@@ -17,14 +17,12 @@ use super::{ADMIN, ALICE, BOB, CLUSTER, COLLECTOR, Log, TestJob, TestService};
 /// Settings by which a study settles after a few runs.
 const QUICK: &str = "[study]
 baseline_runs = 2
-design_points = 4
 budget = 8
 exploring = 2
 control_every = 2
-control_every_resolved = 2
 prior = \"off\"
 stop.unread_runs = 0
-stop.little_io.share = 0
+stop.little_io = 0.0
 ";
 
 const SECOND: Duration = Duration::from_secs(1);

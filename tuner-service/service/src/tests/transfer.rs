@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use super::{ADMIN, ALICE, Answer, BOB, CLUSTER, OPERATOR, TestService};
 
 /// So that a study settles within some fifteen runs, and knows nothing of others.
-const SHORT: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nbudget = 8\ncontrol_every = 2\n\
-                     control_every_resolved = 2\nprior = \"off\"\n";
+const SHORT: &str = "[study]\nbaseline_runs = 2\nbudget = 8\ncontrol_every = 2\nprior = \"off\"\n";
 
 const HEADER: &str = r#"{"header":{"format":"io-autotune-export","version":2}}"#;
 

@@ -356,7 +356,7 @@ fn page(out: &mut impl Write, all: &[(String, Vec<Target>)], of: &Measured) -> R
         out,
         "Where a search stops when nothing is left",
         &format!(
-            "With `[study.stop] nothing_left = {{ share = {LEFT} }}`, which is not the default: runs before the search is over, of at\n\
+            "With the engine's `stop.nothing_left.share = {LEFT}`, which no site has: runs before the search is over, of at\n\
              most 50, and what is recommended after 50 runs, over the best point and over that of a search that goes on."
         ),
         &[

@@ -215,7 +215,7 @@ async fn an_answer_is_signed_for_its_caller_over_status_nonce_and_body() {
 
 #[tokio::test]
 async fn refusals_are_signed_but_those_of_whom_nobody_vouches_for() {
-    let service = TestService::with("[users]\nrequests_per_second = 0.01\nburst = 10\n").await;
+    let service = TestService::with("[users]\nrequests_per_second = 0.01\n").await;
     let root = service.user(ROOT);
     for (answer, status) in [
         (root.get("/v1/doctor").await, 403),

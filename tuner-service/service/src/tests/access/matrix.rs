@@ -86,17 +86,17 @@ async fn the_refusals_say_who_may_and_what_names_them() {
         (
             "GET",
             "/v1/report/index.html",
-            "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it",
+            "the report is about everyone's jobs: [access] report_readers of service.toml names who may read it",
         ),
         (
             "POST",
             "/v1/imports/0123456789abcdef0123456789abcdef",
-            "only admins import studies: [access] admin_uids and admin_groups of service.toml name them",
+            "only admins import studies: [access] admins of service.toml names them",
         ),
         (
             "POST",
             "/v1/retention",
-            "only admins remove runs: [access] admin_uids and admin_groups of service.toml name them",
+            "only admins remove runs: [access] admins of service.toml names them",
         ),
         (
             "GET",

@@ -194,7 +194,7 @@ async fn a_user_exports_their_own_and_imports_nothing() {
     let upload = "/v1/imports/0123456789abcdef0123456789abcdef";
     let chunk = json!({"place": 0, "text": "x".repeat(400_000)});
     let end = json!({"chunks": 1, "step": "import", "why": "mischief"});
-    let told = "only admins import studies: [access] admin_uids and admin_groups of service.toml name them";
+    let told = "only admins import studies: [access] admins of service.toml names them";
     for uid in [BOB, OPERATOR, ROOT, COLLECTOR] {
         let user = service.user(uid);
         // Longer than a user's body may be, and told all the same who may.
@@ -223,7 +223,7 @@ async fn only_admins_remove_runs() {
             let told = service.user(uid).post("/v1/retention", body).await;
             assert_eq!(
                 told.forbidden(),
-                "only admins remove runs: [access] admin_uids and admin_groups of service.toml name them"
+                "only admins remove runs: [access] admins of service.toml names them"
             );
         }
     }

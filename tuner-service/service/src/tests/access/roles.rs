@@ -20,8 +20,8 @@ async fn may(service: &TestService, uid: u32) -> [bool; 3] {
 #[tokio::test]
 async fn members_of_groups_have_the_roles_of_their_groups() {
     // Accounts of base-passwd, each in a group of its own name.
-    let groups = "[access]\nadmin_uids = []\nadmin_groups = [\"games\", \"no-such-group\"]\n\
-                  operator_groups = [\"mail\"]\nreport_groups = [\"news\"]\n";
+    let groups = "[access]\nadmins = [\"@games\", \"@no-such-group\"]\n\
+                  operators = [\"@mail\"]\nreport_readers = [\"@news\"]\n";
     let service = TestService::with(groups).await;
     service.job(ALICE, "app=ocean").start(&service).await;
     for (name, expected) in [
@@ -50,7 +50,7 @@ async fn members_of_groups_have_the_roles_of_their_groups() {
 async fn root_of_a_node_is_an_admin_only_where_it_is_named() {
     let service = TestService::new().await;
     assert_eq!(may(&service, ROOT).await, [false; 3]);
-    let named = TestService::with("[access]\nadmin_uids = [0]\n").await;
+    let named = TestService::with("[access]\nadmins = [0]\n").await;
     assert_eq!(may(&named, ROOT).await, [true; 3]);
     // It starts runs as before.
     named.job(ALICE, "app=ocean").start(&named).await;
@@ -63,7 +63,7 @@ async fn who_has_two_roles_may_what_the_greater_one_may() {
     let coordinator = uid_of(COORDINATOR);
     let more = COORDINATORS.replace(
         "[access]\n",
-        &format!("[access]\nadmin_uids = [{ADMIN}, {coordinator}]\n"),
+        &format!("[access]\nadmins = [{ADMIN}, {coordinator}]\n"),
     );
     let service = TestService::with(&more).await;
     associate(
@@ -251,8 +251,7 @@ async fn the_burst_buffers_account_starts_no_run_without_directives() {
 /// Outcome: A user's limits hold there.
 #[tokio::test]
 async fn a_collector_is_spared_users_limits_only_where_it_delivers() {
-    let little =
-        "[users]\nrequests_per_second = 0.01\nburst = 10\n[slurm]\nsources = [\"jobcomp\"]\n";
+    let little = "[users]\nrequests_per_second = 0.01\n[slurm]\nsources = [\"jobcomp\"]\n";
     let service = TestService::with(little).await;
     let collector = service.user(COLLECTOR);
     let long = format!(

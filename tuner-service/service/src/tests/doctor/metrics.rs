@@ -184,7 +184,7 @@ async fn verdicts_are_counted_by_what_they_say() {
 
 #[tokio::test]
 async fn requests_are_counted_by_how_they_went() {
-    let service = TestService::with("[users]\nburst = 10.0\nrequests_per_second = 0.01\n").await;
+    let service = TestService::with("[users]\nrequests_per_second = 0.01\n").await;
     let alice = service.user(ALICE);
     alice.get("/v1/doctor").await.forbidden();
     alice.get("/v1/studies/4711").await.not_found();
@@ -197,7 +197,7 @@ async fn requests_are_counted_by_how_they_went() {
     let directory = night.parent().unwrap();
     service
         .reload(&format!(
-            "[users]\nburst = 10.0\nrequests_per_second = 0.01\n[report]\ndirectory = {directory:?}\n"
+            "[users]\nrequests_per_second = 0.01\n[report]\ndirectory = {directory:?}\n"
         ))
         .await;
     let unread = service.user(ADMIN).get("/v1/report/index.html").await;

@@ -163,7 +163,7 @@ async fn who_may_not_import_is_told_so_and_not_that_the_file_is_long() {
         .await;
     assert_eq!(
         refused.forbidden(),
-        "only admins import studies: [access] admin_uids and admin_groups of service.toml name them"
+        "only admins import studies: [access] admins of service.toml names them"
     );
     assert_eq!(taken.load(Ordering::Relaxed), 0);
 }

@@ -120,7 +120,7 @@ async fn refusals_of_a_user_fill_no_log() {
 /// Outcome: Of each kind the log has ten lines in ten seconds.
 #[tokio::test]
 async fn refusals_of_who_asks_too_much_fill_no_log() {
-    let service = TestService::with("[users]\nburst = 10.0\nrequests_per_second = 0.01\n").await;
+    let service = TestService::with("[users]\nrequests_per_second = 0.01\n").await;
     let alice = service.user(ALICE);
     for _ in 0..10 {
         alice.get("/v1/accelerators").await.ok();

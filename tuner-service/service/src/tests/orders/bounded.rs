@@ -3,8 +3,7 @@
 
 use super::*;
 
-const FEW: &str =
-    "[users]\norders = 2\nchanges_per_day = 6\nrequests_per_second = 1e9\nburst = 1e9\n";
+const FEW: &str = "[users]\norders = 2\nchanges_per_day = 6\nrequests_per_second = 1e9\n";
 
 /// Attack (floods): A user has too many studies or orders, or changes too much within a day.
 /// Outcome: As many are taken as may be; replacing, ending and reading go on.

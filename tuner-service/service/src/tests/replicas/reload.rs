@@ -52,10 +52,10 @@ async fn a_reload_changes_what_it_can_and_names_what_waits() {
         json!({"message": "the configuration is reloaded", "changed": ""})
     );
     assert!(!may_examine(&service, ALICE).await);
-    let admins = format!("[access]\nadmin_uids = [{ADMIN}, {ALICE}]\n");
+    let admins = format!("[access]\nadmins = [{ADMIN}, {ALICE}]\n");
     log.read();
     service.reload(&admins).await;
-    assert_eq!(said(&log), ["access.admin_uids", ""]);
+    assert_eq!(said(&log), ["access.admins", ""]);
     assert!(may_examine(&service, ALICE).await);
     assert!(!may_examine(&service, BOB).await);
     // Changes of a listener and of the database wait; the other changes do not.
@@ -66,7 +66,7 @@ async fn a_reload_changes_what_it_can_and_names_what_waits() {
     assert_eq!(
         said(&log),
         [
-            "access.admin_uids, users.studies",
+            "access.admins, users.studies",
             "database.connections, listen.host_connections"
         ]
     );
@@ -78,11 +78,11 @@ async fn a_reload_changes_what_it_can_and_names_what_waits() {
 #[tokio::test]
 async fn a_file_that_is_wrong_changes_nothing() {
     let service = TestService::new().await;
-    let admins = format!("[access]\nadmin_uids = [{ADMIN}, {ALICE}]\n");
+    let admins = format!("[access]\nadmins = [{ADMIN}, {ALICE}]\n");
     service.reload(&admins).await;
     let log = Log::listen();
     for (right, wrong, told) in [
-        ("admin_uids", "admins_uids", "did you mean `admin_uids`?"),
+        ("admins", "adminz", "did you mean `admins`?"),
         (
             "default = \"romio\"",
             "default = \"nothing\"",
@@ -151,11 +151,9 @@ async fn a_file_that_is_wrong_changes_nothing() {
 async fn each_key_changes_at_once_or_waits_for_a_restart() {
     let service = TestService::new().await;
     for (key, value) in [
-        ("access.admin_groups", "[\"root\"]"),
-        ("access.operator_uids", "[9]"),
-        ("access.operator_groups", "[\"root\"]"),
-        ("access.report_uids", "[9]"),
-        ("access.report_groups", "[\"root\"]"),
+        ("access.admins", "[\"@root\"]"),
+        ("access.operators", "[9]"),
+        ("access.report_readers", "[9]"),
         ("access.collectors", "[\"root\"]"),
         ("access.burst_buffers", "[9]"),
         ("accelerators.default", "\"page-cache\""),
@@ -167,9 +165,7 @@ async fn each_key_changes_at_once_or_waits_for_a_restart() {
         ("study.budget", "20"),
         ("users.in_flight", "3"),
         ("users.requests_per_second", "5.0"),
-        ("users.burst", "50.0"),
         ("users.bytes_per_second", "5e6"),
-        ("users.bytes_burst", "5e6"),
         ("users.studies", "7"),
     ] {
         let rules = service.files.path("rules.toml");
@@ -278,7 +274,7 @@ async fn what_reconciliation_goes_by_is_in_force_at_the_next_sweep() {
     let job = service.job(ALICE, "app=ocean");
     job.start(&service).await;
     service
-        .reload("[reconcile]\nrelease_patience_seconds = 7200\n")
+        .reload("[reconcile]\npatience_seconds = 72000\n")
         .await;
     service.advance(Duration::from_hours(1)).await;
     service.sweep().await;
@@ -349,7 +345,7 @@ async fn requests_in_flight_keep_the_configuration_that_they_came_to() {
     // It has come in, and waits for its credential to be read.
     let pending = polled_once(asking.as_mut()).await;
     assert!(pending.is_none());
-    service.reload("[access]\nadmin_uids = []\n").await;
+    service.reload("[access]\nadmins = []\n").await;
     asking.await.ok();
     service.user(ADMIN).get("/v1/doctor").await.forbidden();
 }
@@ -383,11 +379,11 @@ async fn no_start_is_missed_while_the_configuration_is_reloaded() {
     }
     let log = Log::listen();
     for number in 0..RELOADS {
-        let burst = 1000 + number % 2;
+        let rate = 1000 + number % 2;
         service
-            .reload(&format!("[users]\nburst = {burst}.0\n"))
+            .reload(&format!("[users]\nrequests_per_second = {rate}.0\n"))
             .await;
-        assert_eq!(said(&log)[0], "users.burst");
+        assert_eq!(said(&log)[0], "users.requests_per_second");
     }
     starting.join_all().await;
     let runs = "select count(*) * 1000 + count(distinct job_id) from runs";

@@ -172,7 +172,7 @@ async fn a_file_that_is_wrong_is_named_with_what_is_meant() {
     let path = service.files.path("service.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     for (right, wrong, told) in [
-        ("admin_uids", "admins_uids", "did you mean `admin_uids`?"),
+        ("admins", "adminz", "did you mean `admins`?"),
         (
             "default = \"romio\"",
             "default = \"nothing\"",

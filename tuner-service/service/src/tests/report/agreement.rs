@@ -17,9 +17,9 @@ const REPORT: &str = "AGREEMENT_REPORT";
 
 /// So that studies settle, and drift is believed, within a few dozen runs. A run whose outcome comes
 /// late is judged before, and again after.
-const SETTINGS: &str = "[slurm]\nsources = [\"jobcomp\"]\n[reconcile]\noutcome_patience_seconds = 0\n\
-    [study]\nbaseline_runs = 2\ndesign_points = 4\nbudget = 8\ncontrol_every = 2\ncontrol_every_resolved = 2\n\
-    [study.drift]\nrest = 10\nfalse_alarms = 10.0\nbudget = 4\n";
+const SETTINGS: &str = "[slurm]\nsources = [\"jobcomp\"]\n[reconcile]\npatience_seconds = 0\n\
+    [study]\nbaseline_runs = 2\nbudget = 8\ncontrol_every = 2\n\
+    [study.engine.drift]\nrest = 10\nfalse_alarms = 10.0\nbudget = 4\n";
 
 const UID: u32 = 1000;
 

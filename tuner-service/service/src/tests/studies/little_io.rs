@@ -8,8 +8,8 @@ use super::{explores, history, text, warnings};
 
 /// As a site has it whose studies end where I/O cannot matter.
 pub(in super::super) fn little() -> String {
-    let on = "stop.unread_runs = 2\nstop.little_io.share = 0.05\nstop.little_io.call_ms = 0.5\n";
-    let little = QUICK.replace("stop.unread_runs = 0\nstop.little_io.share = 0\n", on);
+    let on = "stop.unread_runs = 2\nstop.little_io = 0.05\nengine.stop.little_io.call_ms = 0.5\n";
+    let little = QUICK.replace("stop.unread_runs = 0\nstop.little_io = 0.0\n", on);
     assert_ne!(little, QUICK);
     little
 }

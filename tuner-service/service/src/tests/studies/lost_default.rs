@@ -52,7 +52,7 @@ async fn a_default_that_always_fails_is_given_up_after_three_runs() {
 
 #[tokio::test]
 async fn a_default_that_always_meets_its_time_limit_is_a_lower_bound() {
-    let service = TestService::with(&format!("{QUICK}baseline_lost_runs = 2\n")).await;
+    let service = TestService::with(&format!("{QUICK}engine.baseline_lost_runs = 2\n")).await;
     let cut = Course {
         state: "TIMEOUT",
         limit: "1:00",

@@ -196,7 +196,7 @@ async fn the_limit_of_a_job_that_squeue_lists_is_known_before_it_starts() {
 #[tokio::test]
 async fn what_fails_where_the_default_does_not_is_quarantined() {
     // A design runs whole, and again where its points fail.
-    let design = format!("{QUICK}surrogate-genetic.explores_outwards = false\n");
+    let design = format!("{QUICK}engine.surrogate-genetic.explores_outwards = false\n");
     let service = TestService::with(&design).await;
     let default = service.default_of("romio");
     let fails_otherwise = |started: &StartAnswer| match started.parametrization == default {

@@ -166,7 +166,7 @@ async fn a_reload_between_two_sweeps_changes_whom_is_waited_for() {
     service.sweep().await;
     assert_eq!(run(&service, &job).await["state"], "in_flight");
     service
-        .reload("[reconcile]\nrelease_patience_seconds = 20\n")
+        .reload("[reconcile]\npatience_seconds = 200\n")
         .await;
     service.sweep().await;
     assert_eq!(run(&service, &job).await["state"], "not_counted");

@@ -456,7 +456,7 @@ async fn an_upload_is_its_admins() {
     const OTHER: u32 = ADMIN + 50;
     let (_here, there, text) = moving().await;
     there
-        .reload(&format!("[access]\nadmin_uids = [{ADMIN}, {OTHER}]\n"))
+        .reload(&format!("[access]\nadmins = [{ADMIN}, {OTHER}]\n"))
         .await;
     there.piece(ADMIN, UPLOAD, 0, &text).await.ok();
     let refused = there

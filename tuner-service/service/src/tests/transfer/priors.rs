@@ -5,9 +5,9 @@ use io_autotune_engine::{Parametrization, Value as Setting};
 use super::super::TestJob;
 use super::*;
 
-const LEARNING: &str = "[study]\nbaseline_runs = 2\ndesign_points = 4\nbudget = 8\nexploring = 2\n\
-                        control_every = 2\ncontrol_every_resolved = 2\n\
-                        [study.stop]\nunread_runs = 0\n[study.stop.little_io]\nshare = 0.0\n";
+const LEARNING: &str = "[study]\nbaseline_runs = 2\nbudget = 8\nexploring = 2\n\
+                        control_every = 2\n\
+                        [study.stop]\nunread_runs = 0\nlittle_io = 0.0\n";
 
 /// With the default, enough for a source.
 const POINTS: [&[(&str, &str)]; 6] = [
