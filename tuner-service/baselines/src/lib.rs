@@ -3,7 +3,8 @@
 //! paper, and what the paper leaves open.
 //!
 //! To add one: a folder here, and its lines in `Settings` and `MethodName` of the engine
-//! (`study/settings.rs`). The compiler and the tests name the lines that are missing.
+//! (`study/settings.rs`). The compiler and the tests name the lines that are missing, and
+//! docs/architecture.md lists all of them.
 
 #![forbid(unsafe_code)]
 
