@@ -162,10 +162,11 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::BestBetween,
         kind: InsteadOfSearching,
-        when: "the method is `surrogate-genetic`, a job of Slurm is next, the epoch has had ten runs or \
-               more, their number is no multiple of three, something was faster than the default",
-        gets: "the best known; or, during the search, what the method ranks first a second time, if it \
-               has run only once",
+        when: "the method is `surrogate-genetic`, the run is a job of Slurm and not one of `optimize`, \
+               the epoch has had ten runs or more (those in flight included), their number is no \
+               multiple of three, something was faster than the default",
+        gets: "the best known; or, during the search, if only one run of the parametrization that the \
+               method ranks first has counted and this run may explore, that parametrization again",
         keys: "",
         applies: OnFacts(|facts| facts.is_between()),
         gives: |one, phase| Some(one.best_between(phase)),
@@ -211,7 +212,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::SearchWithoutDefault,
         kind: Step(Phase::Search),
         when: "the default does not complete, nothing else has completed, and the design has run; in \
-               jobs of Slurm only until as many runs as a design has points have explored",
+               jobs of Slurm only while fewer than 15 runs (half of a `budget` below 30) have explored",
         gets: "a parametrization that has not run, drawn at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
@@ -295,8 +296,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Confirm,
         kind: Step(Phase::Search),
-        when: "what the method ranks first has run only once, and fewer runs than twice the search \
-               budget have explored",
+        when: "only one run of the parametrization that the method ranks first has counted, and fewer \
+               runs than twice the search budget have explored",
         gets: "that parametrization, a second time",
         keys: "`budget` 50",
         applies: OnSearch(|one| one.unconfirmed().is_some()),
