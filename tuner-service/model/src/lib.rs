@@ -40,8 +40,8 @@ pub use measure::{LARGEST_MEASURE, Measure, OTHERS_RATIO, SMALLEST_REPORTED};
 pub use mixture::Mixture;
 pub use not_counted::NotCountedBecause;
 pub use objective::{
-    ELAPSED_BESIDE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Objective, ObjectiveError,
-    REPORTED, is_of_the_longest_node, is_reported_name,
+    ELAPSED_BESIDE, MARKED, MPI_IO_LOST, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Objective,
+    ObjectiveError, REPORTED, is_of_the_longest_node, is_reported_name,
 };
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{

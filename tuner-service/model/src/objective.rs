@@ -17,6 +17,10 @@ pub const MPI_IO_SECONDS: &str = "mpi_io_seconds";
 pub const MPI_IO_READ: &str = "mpi_io_read_bytes";
 /// The measure of the bytes that all processes asked MPI-IO to write.
 pub const MPI_IO_WRITTEN: &str = "mpi_io_written_bytes";
+
+/// The processes of a node whose MPI-IO is not known. If any node has one, nothing is told of the
+/// run's MPI-IO: a part would look like a run that did less.
+pub const MPI_IO_LOST: &str = "mpi_io_lost_processes";
 /// The prefix of measures that an application reports itself.
 pub const REPORTED: &str = "objective.";
 /// The measure that holds elapsed in a history whose objective is another.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use io_autotune_model::{
-    LARGEST_MEASURE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, REPORTED,
+    LARGEST_MEASURE, MARKED, MPI_IO_LOST, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, REPORTED,
     SMALLEST_REPORTED, is_reported_name,
 };
 
@@ -179,10 +179,15 @@ pub fn marked(text: &[u8], now: u64) -> Marked {
     }
     match lost {
         0 => marked.measures.extend(mpi_io(processes)),
-        // A part of the processes would look like a run that did less.
-        _ => marked.dropped.push(format!(
-            "{lost} processes had no room for their MPI-IO: nothing is told of it"
-        )),
+        // A part of the processes would look like a run that did less. The service has to know,
+        // because other nodes may tell of theirs.
+        _ => {
+            let processes = f64::from(lost);
+            marked.measures.insert(MPI_IO_LOST.to_owned(), processes);
+            marked.dropped.push(format!(
+                "{lost} processes had no room for their MPI-IO: nothing is told of it"
+            ));
+        }
     }
     marked
 }
@@ -315,7 +320,9 @@ mod tests {
             ("mpi-io 1 5 -2 10 0\n", "not understood"),
         ] {
             let Marked { measures, dropped } = marked(text.as_bytes(), 100);
-            assert!(measures.is_empty(), "{text}: {measures:?}");
+            let told = measures.keys().any(|name| name != MPI_IO_LOST);
+            assert!(!told, "{text}: {measures:?}");
+            assert_eq!(measures.contains_key(MPI_IO_LOST), text.contains("lost"));
             assert!(dropped[0].contains(why), "{text}: {dropped:?}");
         }
     }
@@ -401,7 +408,8 @@ mod tests {
                 let own = name.strip_prefix(REPORTED).is_some_and(is_reported_name);
                 let seconds = [MARKED, MPI_IO_SECONDS].contains(&&*name) && value <= 1100.0;
                 let bytes = [MPI_IO_READ, MPI_IO_WRITTEN].contains(&&*name);
-                assert!(own || seconds || bytes, "{name} {value}");
+                let lost = name == MPI_IO_LOST;
+                assert!(own || seconds || bytes || lost, "{name} {value}");
             }
         });
     }

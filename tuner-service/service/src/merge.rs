@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_model::text::listed;
 use io_autotune_model::{
-    MPI_IO_READ, MPI_IO_WRITTEN, Measure, ObservedValue, is_of_the_longest_node,
+    MPI_IO_LOST, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Measure, ObservedValue,
+    is_of_the_longest_node,
 };
 use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Job, has_host};
 use io_autotune_store::Merged;
@@ -138,7 +139,8 @@ impl Reports {
     /// Measures that nodes collect are added up if every step was measured on each node that
     /// reports it: a part would look like a run that did less. For any other measure the value of
     /// the first node by name is taken, except for seconds that nodes spend at the same time, of
-    /// which the longest counts, and for MPI-IO's bytes, which are added.
+    /// which the longest counts, and for MPI-IO's bytes, which are added. Nothing is told of MPI-IO
+    /// if a node does not know all of its own.
     fn measures(&self) -> BTreeMap<String, f64> {
         let complete = self.of.values().all(Report::is_measured);
         let mut merged: BTreeMap<String, f64> = BTreeMap::new();
@@ -157,6 +159,11 @@ impl Reports {
                     merged.insert(name.clone(), *value);
                 }
             }
+        }
+        if merged.remove(MPI_IO_LOST).is_some() {
+            merged.retain(|name, _| {
+                ![MPI_IO_SECONDS, MPI_IO_READ, MPI_IO_WRITTEN].contains(&&**name)
+            });
         }
         merged
     }
@@ -387,7 +394,7 @@ mod tests {
     use io_autotune_protocol::Step;
     use proptest::prelude::*;
 
-    use io_autotune_model::{MARKED, MPI_IO_SECONDS};
+    use io_autotune_model::MARKED;
 
     use super::*;
 
@@ -676,6 +683,23 @@ mod tests {
         let merged = merge(&[second, first]).measures;
         assert_eq!((merged[MARKED], merged["objective.rate"]), (2.5, 7.0));
         assert_eq!((merged[MPI_IO_SECONDS], merged[MPI_IO_READ]), (5.0, 20.0));
+    }
+
+    /// Promise: a wrong gain is reported
+    #[test]
+    fn where_a_node_does_not_know_all_of_its_mpi_io_nothing_is_told_of_the_runs() {
+        let of = |node, measures: &[(&str, f64)]| {
+            measured(report(node, 2, given(4), &[step(0, 2, 3)]), measures)
+        };
+        let knows = of(
+            "n1",
+            &[(MPI_IO_SECONDS, 2.0), (MPI_IO_READ, 10.0), (MARKED, 1.5)],
+        );
+        let lost = of("n2", &[(MPI_IO_LOST, 3.0)]);
+        let expected = BTreeMap::from([(MARKED.to_owned(), 1.5)]);
+        for reports in [[knows.clone(), lost.clone()], [lost, knows]] {
+            assert_eq!(merge(&reports).measures, expected);
+        }
     }
 
     #[test]
