@@ -147,9 +147,9 @@ class PlayedSlurm:
         self.say("scontrol-config", "PrologFlags = Alloc,Contain\n")
 
     def configuration(self) -> dict[str, str]:
-        """Return the keys of service.toml that name the programs."""
-        programs = {program: str(self._directory / program) for program in SLURM}
-        return {"cluster": self.name, "conf": str(self._directory / "slurm.conf"), **programs}
+        """Return the keys of service.toml that name the cluster and its programs."""
+        conf = str(self._directory / "slurm.conf")
+        return {"cluster": self.name, "conf": conf, "programs": str(self._directory)}
 
     def say(self, what: str, text: str) -> None:
         """Let a program print this from now on; ``what`` is its name, or with its last argument."""
