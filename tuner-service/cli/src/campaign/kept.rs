@@ -310,6 +310,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn begun() -> Begun {
@@ -326,6 +328,23 @@ mod tests {
         node_hours: 2.5,
     };
 
+    /// Opens a campaign that nobody watches. Between fork and exec, children of tests that run beside
+    /// this one have all descriptors of the process, and with them its locks: they are waited for.
+    fn opened(directory: &Path, begun: &Begun) -> Result<Kept, CliError> {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            match Kept::open_in(directory, "ocean.sh", begun) {
+                Err(error)
+                    if error.to_string().contains("watches this campaign")
+                        && Instant::now() < end =>
+                {
+                    std::thread::yield_now();
+                }
+                other => return other,
+            }
+        }
+    }
+
     fn told(result: Result<Kept, CliError>) -> String {
         result.unwrap_err().to_string()
     }
@@ -334,7 +353,7 @@ mod tests {
     fn a_campaign_goes_on_with_the_jobs_that_sbatch_has_written() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("state/io-autotune");
-        let open = || Kept::open_in(&directory, "ocean.sh", &begun());
+        let open = || opened(&directory, &begun());
         let mut kept = open().unwrap();
         kept.agree(AGREED).unwrap();
         kept.for_sbatch().unwrap().write_all(b"4711\n").unwrap();
@@ -342,7 +361,7 @@ mod tests {
         // Of these this process hears nothing any more.
         let mut sbatch = kept.for_sbatch().unwrap();
         drop(kept);
-        let error = told(open());
+        let error = told(Kept::open_in(&directory, "ocean.sh", &begun()));
         assert!(error.contains("its sbatch still runs"), "{error}");
         sbatch
             .write_all(b"welcome to alpha\n4712;alpha\n47")
@@ -366,7 +385,7 @@ mod tests {
     #[test]
     fn another_campaign_of_the_same_name_is_refused_and_kept() {
         let root = tempfile::tempdir().unwrap();
-        let open = |begun: &Begun| Kept::open_in(root.path(), "ocean.sh", begun);
+        let open = |begun: &Begun| opened(root.path(), begun);
         let mut kept = open(&begun()).unwrap();
         kept.agree(AGREED).unwrap();
         drop(kept);
@@ -408,7 +427,7 @@ mod tests {
     #[test]
     fn only_a_file_of_the_users_alone_is_believed() {
         let root = tempfile::tempdir().unwrap();
-        let open = || Kept::open_in(root.path(), "ocean.sh", &begun());
+        let open = || opened(root.path(), &begun());
         drop(open().unwrap());
         let path = root.path().join("ocean.sh.campaign");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
@@ -439,7 +458,7 @@ mod tests {
                 Err(problem) => assert!(problem.contains("line "), "{problem}"),
             });
         let root = tempfile::tempdir().unwrap();
-        let open = || Kept::open_in(root.path(), "ocean.sh", &begun());
+        let open = || opened(root.path(), &begun());
         drop(open().unwrap());
         let path = root.path().join("ocean.sh.campaign");
         for text in [

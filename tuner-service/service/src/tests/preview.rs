@@ -187,7 +187,8 @@ async fn what_is_ordered_is_told_before_the_phase() {
         assert_eq!(
             line(&service, ALICE, "app=ocean").await,
             format!(
-                "application ocean, accelerator romio: {words} by order {number} (cpus_per_node=4 nodes=1 partition=main); \
+                "application ocean, accelerator romio: {words} by order {number}, until somebody ends that \
+                 (cpus_per_node=4 nodes=1 partition=main); \
                  its last job, {last}, took 10 s with the default"
             )
         );
@@ -203,7 +204,8 @@ async fn a_pinned_study_is_told_so() {
     let path = format!("/v1/studies/{study}/pin");
     service.user(ALICE).post(&path, body).await.ok();
     let said = line(&service, ALICE, "app=ocean").await;
-    let pinned = "application ocean, accelerator romio: the pinned values (";
+    let pinned =
+        "application ocean, accelerator romio: the pinned values, until somebody ends that (";
     assert!(said.starts_with(pinned), "{said}");
 }
 
@@ -295,7 +297,8 @@ async fn a_run_in_flight_does_not_show_before_its_verdict() {
     service.poll().await;
     let after = line(&service, ALICE, "app=ocean").await;
     assert!(
-        after.contains("1 of 15 exploring runs have ended, and about 14 runs are left"),
+        after
+            .contains("1 of 15 exploring runs have ended, and it chooses after about 14 more runs"),
         "{after}"
     );
 }
@@ -560,7 +563,7 @@ async fn accelerators_together_are_one_study_in_whichever_order() {
     for written in ["romio+page-cache", "page-cache+romio"] {
         let request = format!("app=ocean,accelerator={written}");
         let said = line(&service, ALICE, &request).await;
-        let pinned = "application ocean, accelerator page-cache+romio: the pinned values (";
+        let pinned = "application ocean, accelerator page-cache+romio: the pinned values, until somebody ends that (";
         assert!(said.starts_with(pinned), "{said}");
         let path = format!(
             "/v1/studies?app=ocean&accelerator={}",
