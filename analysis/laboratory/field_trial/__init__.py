@@ -1,1 +1,1 @@
-"""Real programs on real storage, tuned as a user has them tuned: ``make -C analysis field-trial``."""
+"""Real programs on real storage, tuned as users have it done: ``make -C analysis field-trial``."""

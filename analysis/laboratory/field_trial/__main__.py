@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from devcluster import Cluster, ClusterError, files
@@ -81,7 +81,7 @@ def _measure(applications: list[Application], options: argparse.Namespace) -> No
             _say(f"\n{application.name}: {application.what}")
             record = Record(
                 application.name,
-                began=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
+                began=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
                 kernel=platform.release(),
                 versions=_versions(options.python),
             )
@@ -125,9 +125,7 @@ def _one(
                 "inputs": str(shared),
                 "python": str(options.python / "python"),
             }
-            output = cluster.paths.home(jobs.USER) / "output"
-            text = jobs.script(application, place, places, output)
-            runner = jobs.Jobs(cluster, application, place, text)
+            runner = jobs.Jobs(cluster, application, place, places)
             measure.study(runner, application, record, options.runs, STUDY_SECONDS, _say)
             measure.blocks(runner, application, record, options.blocks, BLOCKS_SECONDS, _say)
     finally:

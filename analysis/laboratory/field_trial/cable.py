@@ -1,4 +1,4 @@
-"""A server at a distance: a network namespace of its own, behind a cable with a delay and a rate."""
+"""A server at a distance: a network namespace behind a cable with a delay and a rate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Makes the trial's inputs: python -m field_trial.inputs NAME DIRECTORY, in the trial's environment.
+"""Makes the trial's inputs: python -m field_trial.inputs NAME DIRECTORY.
 
-All of them follow from fixed seeds.
+It runs in the environment of the jobs. All inputs follow from fixed seeds.
 """
 
 from __future__ import annotations

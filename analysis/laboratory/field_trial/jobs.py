@@ -1,4 +1,4 @@
-"""Submits an application's job as its user would, waits for its verdict, and looks at its result."""
+"""Submits an application's job as its user would, and waits for verdict and result."""
 
 from __future__ import annotations
 
@@ -52,15 +52,27 @@ def checksum(result: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def last_line(output: Path) -> str:
+    """Return the last line that a job printed, in words if there is none."""
+    if not output.exists():
+        return "it left no output"
+    lines = output.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "it printed nothing")
+
+
 class Jobs:
     """An application's jobs on a cluster, one at a time."""
 
-    def __init__(self, cluster: Cluster, application: Application, place: Place, text: str) -> None:
-        """``text`` is the script."""
+    def __init__(
+        self, cluster: Cluster, application: Application, place: Place, places: Mapping[str, str]
+    ) -> None:
+        """``places`` are what words in braces of the script stand for, apart from the work."""
         self._cluster = cluster
         self._application = application
         self._result = place.work / "result"
         self._script = cluster.paths.home(USER) / f"{application.name}.sh"
+        self._output = cluster.paths.home(USER) / "output"
+        text = script(application, place, places, self._output)
         self._script.write_text(text, encoding="utf-8")
 
     def run(self, option: str) -> Run:
@@ -69,13 +81,14 @@ class Jobs:
         argv = ["sbatch", "--parsable", f"--io-autotune={option}", self._script.name]
         job = self._cluster.run_as(USER, argv).stdout.split(";")[0].strip()
         told = self._judged(job)
+        counted = told["state"] == "counted"
         result = checksum(self._result)
         self._remove_result()
         return Run(
             setting=texts(told["differs"]),
             elapsed=told["elapsed"],
-            counted=told["state"] == "counted",
-            verdict="" if told["state"] == "counted" else str(told["verdict"]),
+            counted=counted,
+            verdict="" if counted else f"{told['verdict']}; {last_line(self._output)}",
             result=result,
             load=round(load, 2),
             role=told["role"],
@@ -86,9 +99,11 @@ class Jobs:
         values = [f"{key}={value}" for key, value in setting.items()] or ["default"]
         self._cluster.run_as(USER, ["io-autotune", "pin", name, *values])
 
-    def ask(self, *words: str) -> Any:
-        """Return what ``io-autotune`` tells the user as JSON."""
-        return json.loads(self._cluster.run_as(USER, ["io-autotune", *words, "--json"]).stdout)
+    def status(self, name: str) -> dict[str, Any]:
+        """Return what the user is told of the one study of an application."""
+        argv = ["io-autotune", "status", name, "--json"]
+        (study,) = json.loads(self._cluster.run_as(USER, argv).stdout)
+        return dict(study)
 
     def _remove_result(self) -> None:
         if self._result.is_dir():

@@ -34,7 +34,7 @@ def study(
     while len(record.study) < runs and time.monotonic() < deadline:
         run = jobs.run(application.accelerator)
         record.study.append(run)
-        (told,) = jobs.ask("status", f"{application.name}.sh")
+        told = jobs.status(f"{application.name}.sh")
         record.said.append(said(len(record.study), told))
         say(_line(len(record.study), run))
         if len(record.study) == FIRST and not any(run.counted for run in record.study):

@@ -1,4 +1,4 @@
-"""Five stations' counts and means, from a Parquet file in object storage, as an analyst asks for them."""
+"""Five stations' counts and means, from a Parquet file in object storage."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A dataset that ranks write by columns, collectively, as a solver writes its field at each step."""
+"""A dataset that ranks write by columns, collectively, as solvers write their fields."""
 
 import sys
 

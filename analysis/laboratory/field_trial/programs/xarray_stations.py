@@ -1,4 +1,4 @@
-"""A variable's mean over time at two stations, read from object storage, as a climate user writes it."""
+"""A variable's mean over time at two stations, read from object storage."""
 
 import sys
 
