@@ -57,25 +57,25 @@ def geometric(values: Sequence[float]) -> Interval | None:
     return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half), len(logs))
 
 
-def best(blocks: Sequence[Block]) -> tuple[str, Interval | None]:
-    """Return the best setting of the blocks, and what is won by picking the best.
+def best(blocks: Sequence[Block], grid: Sequence[Setting]) -> tuple[str, Interval | None]:
+    """Return the best setting of a grid and the default, and what is won by picking the best.
 
     A winner that is judged by the runs that made it the winner looks too good. So in each block
     that one is judged which was the best of the other blocks.
     """
+    names = [DEFAULT, *map(name_of, grid)]
     judged = []
     for place, block in enumerate(blocks):
         others = [other for at, other in enumerate(blocks) if at != place]
-        judged += ratios([block], _winner(others))
-    return _winner(blocks), geometric(judged)
+        judged += ratios([block], _winner(others, names))
+    return _winner(blocks, names), geometric(judged)
 
 
-def _winner(blocks: Sequence[Block]) -> str:
-    names = {name for block in blocks for name in block}
+def _winner(blocks: Sequence[Block], names: Sequence[str]) -> str:
     means = {
         name: fmean(map(math.log, values)) for name in names if (values := ratios(blocks, name))
     }
-    return max(means, key=lambda name: (means[name], name == DEFAULT), default=DEFAULT)
+    return max(means, key=lambda name: means[name], default=DEFAULT)
 
 
 def defaults(record: Record) -> list[float]:

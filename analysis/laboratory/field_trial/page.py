@@ -73,7 +73,7 @@ def _row(application: Application, record: Record | None) -> str:
     if record is None or not record.blocks:
         why = "not run yet" if record is None else "could not be run: see below"
         return f"| {name} | {application.storage.title} | | | {why} | | | |\n"
-    best, gain = figures.best(record.blocks)
+    best, gain = figures.best(record.blocks, application.grid)
     known = figures.defaults(record)
     noise = figures.noise(record)
     cells = [
@@ -111,21 +111,17 @@ def _says(record: Record) -> str:
 
 def _summary(applications: Sequence[Application], kept: Mapping[str, Record]) -> str:
     """Return in sentences what the trial was for: gains, nothing to win, wrong verdicts."""
-    measured = [kept[each.name] for each in applications if each.name in kept]
-    measured = [record for record in measured if record.blocks]
+    measured = [(each, kept[each.name]) for each in applications if each.name in kept]
+    measured = [(each, record) for each, record in measured if record.blocks]
     if not measured:
         return ""
-    gains = [record for record in measured if _low(_chosen(record)) > GAIN]
-    cabled = {each.name for each in applications if each.storage.cable is not None}
-    far = [record for record in gains if record.application in cabled]
-    flat = [record for record in measured if _flat(record)]
-    soon = [
-        record
-        for record in flat
-        if (after := figures.nothing_after(record)) is not None and after <= SOON
-    ]
-    wrong = [record.application for record in measured if _wrong(record)]
-    changed = [record.application for record in measured if figures.others_results(record)]
+    gains = [each for each, record in measured if _low(_chosen(record)) > GAIN]
+    far = [each for each in gains if each.storage.cable is not None]
+    flat = [record for each, record in measured if _flat(each, record)]
+    after = [figures.nothing_after(record) for record in flat]
+    soon = [runs for runs in after if runs is not None and runs <= SOON]
+    wrong = [each.name for each, record in measured if _wrong(each, record)]
+    changed = [each.name for each, record in measured if figures.others_results(record)]
     return f"""
 - The lower end of the interval of the study's choice is above {GAIN} for {len(gains)} of
   {len(measured)} applications that ran. For {len(far)} of them the cable alone slows the storage.
@@ -149,18 +145,19 @@ def _low(interval: Interval | None) -> float:
     return 0.0 if interval is None or interval.low is None else interval.low
 
 
-def _flat(record: Record) -> bool:
-    best, gain = figures.best(record.blocks)
+def _flat(application: Application, record: Record) -> bool:
+    best, gain = figures.best(record.blocks, application.grid)
     return best == DEFAULT or (gain is not None and gain.middle < figures.LITTLE)
 
 
-def _wrong(record: Record) -> bool:
+def _wrong(application: Application, record: Record) -> bool:
     """Whether the study claims a gain that the blocks exclude, or none where they show one."""
     chosen = _chosen(record)
     if figures.claimed_after(record) is not None:
         return chosen is None or (chosen.high is not None and chosen.high < 1)
     said_nothing = figures.nothing_after(record) is not None
-    return said_nothing and _low(figures.best(record.blocks)[1]) > figures.LITTLE
+    _best, gain = figures.best(record.blocks, application.grid)
+    return said_nothing and _low(gain) > figures.LITTLE
 
 
 def _section(application: Application, record: Record | None) -> str:
@@ -230,7 +227,8 @@ def _failures(runs: Sequence[Run]) -> list[str]:
     whys = sorted({f"`{name_of(run.setting)}`: {run.verdict}" for run in runs})
     shown = "; ".join(whys[:SHOWN])
     more = f"; and {len(whys) - SHOWN} more" if len(whys) > SHOWN else ""
-    return [f"{len(runs)} runs do not count: {shown}{more}."]
+    count = "One run does" if len(runs) == 1 else f"{len(runs)} runs do"
+    return [f"{count} not count: {shown}{more}."]
 
 
 def _sentence(text: str) -> str:
