@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from textwrap import fill
 
 from field_trial import figures
 from field_trial.figures import DEFAULT, Interval
@@ -49,6 +50,8 @@ GAIN, SOON = 1.3, 20
 study says that there is nothing to win."""
 SHOWN = 4
 """So many of a list are named."""
+COLUMNS = 98
+"""Of a line; two more are a list's indent."""
 
 
 def page(applications: Sequence[Application], kept: Mapping[str, Record]) -> str:
@@ -56,7 +59,7 @@ def page(applications: Sequence[Application], kept: Mapping[str, Record]) -> str
     lines = [_row(each, kept.get(each.name)) for each in applications]
     sections = [_section(each, kept.get(each.name)) for each in applications]
     storages = {each.storage.name: each.storage for each in applications}
-    where = "".join(f"- *{one.title}*: {one.what}.\n" for one in storages.values())
+    where = "".join(_item(f"*{one.title}*: {one.what}.") for one in storages.values())
     return (
         HEAD
         + TABLE
@@ -122,14 +125,20 @@ def _summary(applications: Sequence[Application], kept: Mapping[str, Record]) ->
     soon = [runs for runs in after if runs is not None and runs <= SOON]
     wrong = [each.name for each, record in measured if _wrong(each, record)]
     changed = [each.name for each, record in measured if figures.others_results(record)]
-    return f"""
-- The lower end of the interval of the study's choice is above {GAIN} for {len(gains)} of
-  {len(measured)} applications that ran. For {len(far)} of them the cable alone slows the storage.
-- For {len(flat)} applications the best of the grid gains less than 5 %. The study said so within
-  {SOON} runs for {len(soon)} of them.
-- Verdicts that the blocks contradict: {", ".join(wrong) or "none"}.
-- Settings that changed what a program left: {_of(changed)}.
-"""
+    sentences = (
+        (
+            f"The lower end of the interval of the study's choice is above {GAIN} for {len(gains)} of"
+            f" {len(measured)} applications that ran. For {len(far)} of them the cable alone slows the"
+            " storage."
+        ),
+        (
+            f"For {len(flat)} applications the best of the grid gains less than 5 %. The study said so"
+            f" within {SOON} runs for {len(soon)} of them."
+        ),
+        f"Verdicts that the blocks contradict: {', '.join(wrong) or 'none'}.",
+        f"Settings that changed what a program left: {_of(changed)}.",
+    )
+    return "\n" + "".join(map(_item, sentences))
 
 
 def _of(names: Sequence[str]) -> str:
@@ -161,15 +170,16 @@ def _wrong(application: Application, record: Record) -> bool:
 
 
 def _section(application: Application, record: Record | None) -> str:
-    text = (
-        f"\n## {application.name}\n\n"
+    what = (
         f"{application.program} on {application.storage.title}, tuned by"
-        f" `{application.accelerator}`: {application.what}.\n"
+        f" `{application.accelerator}`: {application.what}."
     )
+    text = f"\n## {application.name}\n\n{_paragraph(what)}"
     if record is None:
         return text + "\nIt has not been run yet.\n"
     if record.problem:
-        text += f"\nIt did not run to its end: {record.problem.strip().splitlines()[-1]}\n"
+        problem = record.problem.strip().splitlines()[-1]
+        text += "\n" + _paragraph(f"It did not run to its end: {problem}")
     if not record.study:
         return text
     return text + _compared(record) + _told(record)
@@ -207,7 +217,7 @@ def _told(record: Record) -> str:
     ]
     if loads is not None:
         sentences.append(f"The load was {loads[0]:.1f} to {loads[2]:.1f}, mostly {loads[1]:.1f}.")
-    return "\n" + "".join(f"- {sentence}\n" for sentence in sentences)
+    return "\n" + "".join(map(_item, sentences))
 
 
 def _results(record: Record) -> str:
@@ -253,7 +263,16 @@ def _versions(kept: Mapping[str, Record]) -> str:
     for record in kept.values():
         versions |= record.versions
     named = (f"{name} {versions[name]}" for name in NAMED if name in versions)
-    return f"\n## Versions\n\nLinux {', '.join(kernels)}; {'; '.join(named)}.\n" if kept else ""
+    text = f"Linux {', '.join(kernels)}; {'; '.join(named)}."
+    return f"\n## Versions\n\n{_paragraph(text)}" if kept else ""
+
+
+def _paragraph(text: str) -> str:
+    return fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def _item(text: str) -> str:
+    return _paragraph(f"- {text}").rstrip("\n").replace("\n", "\n  ") + "\n"
 
 
 NAMED = (
