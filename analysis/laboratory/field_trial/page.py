@@ -125,19 +125,18 @@ def _summary(applications: Sequence[Application], kept: Mapping[str, Record]) ->
     soon = [runs for runs in after if runs is not None and runs <= SOON]
     wrong = [each.name for each, record in measured if _wrong(each, record)]
     changed = [each.name for each, record in measured if figures.others_results(record)]
-    sentences = (
-        (
-            f"The lower end of the interval of the study's choice is above {GAIN} for {len(gains)} of"
-            f" {len(measured)} applications that ran. For {len(far)} of them the cable alone slows the"
-            " storage."
-        ),
-        (
-            f"For {len(flat)} applications the best of the grid gains less than 5 %. The study said so"
-            f" within {SOON} runs for {len(soon)} of them."
-        ),
-        f"Verdicts that the blocks contradict: {', '.join(wrong) or 'none'}.",
-        f"Settings that changed what a program left: {_of(changed)}.",
+    high = (
+        f"The lower end of the interval of the study's choice is above {GAIN} for {len(gains)}"
+        f" of {len(measured)} applications that ran. For {len(far)} of them the cable alone slows"
+        " the storage."
     )
+    little = (
+        f"For {len(flat)} applications the best of the grid gains less than 5 %. The study said"
+        f" so within {SOON} runs for {len(soon)} of them."
+    )
+    contradicted = f"Verdicts that the blocks contradict: {', '.join(wrong) or 'none'}."
+    other = f"Settings that changed what a program left: {_of(changed)}."
+    sentences = (high, little, contradicted, other)
     return "\n" + "".join(map(_item, sentences))
 
 
