@@ -18,12 +18,12 @@ Written by `make -C analysis field-trial`; do not edit. Unmodified programs from
 as jobs of a real Slurm cluster, submitted as a user does it, `sbatch --io-autotune=NAME job.sh`,
 again and again. Storage that is elsewhere is behind a cable, that is, in a network namespace to
 which a relay carries packets with a delay and a rate.
-[The list](../../analysis/laboratory/field_trial/trial.toml) of programs, storage, inputs and
-settings was committed before the first run for this page, and what is on it stays here whatever
-came out. Before that each program was tried by hand, with its default and some other settings, for
-whether it runs here and how long it takes; none was left out for what came out. The programs marked
-*drawn* came to mind first and were not chosen for a weakness of their defaults; the others were
-known to gain.
+The list of programs, storage, inputs and settings, `analysis/laboratory/field_trial/trial.toml`,
+was committed before the first run for this page, and what is on it stays here whatever came out.
+Before that each program was tried by hand, with its default and some other settings, for whether it
+runs here and how long it takes; none was left out for what came out. The programs marked *drawn*
+came to mind first and were not chosen for a weakness of their defaults; the others were known to
+gain.
 
 How to read it:
 

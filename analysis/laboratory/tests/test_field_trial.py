@@ -178,6 +178,13 @@ def test_the_page_has_what_gained_and_what_did_not_run() -> None:
     assert "- Verdicts that the blocks contradict: none." in text
 
 
+def test_the_published_page_is_made_of_the_published_runs() -> None:
+    kept = {path.stem: records.load(path) for path in sorted(KEPT.glob("*.json"))}
+    published = (ROOT / "docs/measurements/field-trial.md").read_text("utf-8")
+    assert page(the_list(), kept) == published
+    assert all(record.said[-1].runs == len(record.study) for record in kept.values())
+
+
 def test_a_claim_that_the_blocks_exclude_is_called_wrong() -> None:
     record = a_record()
     record.blocks = [
