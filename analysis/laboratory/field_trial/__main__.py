@@ -99,6 +99,8 @@ def _one(
 ) -> None:
     """Measure one application on a cluster of its own: studies learn from those beside them."""
     cluster = Cluster(options.root, nodes=1, say=_say)
+    storages.leave(options.root)
+    cluster.destroy()
     cluster.up()
     try:
         directory = cluster.paths.scratch / "field-trial"

@@ -61,6 +61,9 @@ def command(*argv: str) -> str:
 @contextmanager
 def laid(wire: Path, client: str, cable: Cable) -> Iterator[Server]:
     """Lay a cable from a client's network namespace to a server's, which is made for it."""
+    if Path("/run/netns", NAMESPACE).exists():
+        # Of a trial that was killed: its relay has ended with it.
+        command("ip", "netns", "delete", NAMESPACE)
     command("ip", "netns", "add", NAMESPACE)
     try:
         command("ip", "-n", NAMESPACE, "link", "set", "lo", "up")

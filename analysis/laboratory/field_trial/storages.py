@@ -83,6 +83,14 @@ class Place:
     """What the nodes allow."""
 
 
+def leave(root: Path, mounts: Path = Path("/proc/mounts")) -> None:
+    """Unmount what a trial that was killed has left mounted below the cluster's directory."""
+    words = [line.split(" ") for line in mounts.read_text(encoding="utf-8").splitlines()]
+    for target in reversed([Path(word[1]) for word in words]):
+        if target.is_relative_to(root):
+            cable.command("umount", "--lazy", str(target))
+
+
 def made(storage: Storage, of: Surroundings) -> AbstractContextManager[Place]:
     """Return the storage as a context: it is there, with its inputs, until the context ends."""
     kinds: dict[str, Callable[[Storage, Surroundings], AbstractContextManager[Place]]] = {
