@@ -240,6 +240,22 @@ mod tests {
 
     use super::*;
 
+    /// Nobody has seen them work, so that `accelerators list` is to say so.
+    #[test]
+    fn those_that_could_not_be_tried_are_valid_and_do_not_say_that_they_were() {
+        let contributed =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/contrib/accelerators.d");
+        let catalogue = Catalogue::load(&contributed).unwrap();
+        let cray = catalogue.get("cray-mpich").expect("cray-mpich is there");
+        assert_eq!(
+            cray.render(&cray.space.default()).unwrap(),
+            cray.render_nothing()
+        );
+        for accelerator in catalogue.iter() {
+            assert_eq!(accelerator.tried_on, None, "{}", accelerator.name);
+        }
+    }
+
     #[test]
     fn every_shipped_accelerator_is_valid() {
         let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");

@@ -151,6 +151,27 @@ fn shipped() -> Vec<Shipped> {
             json!({ "environment": [variable("SRO_SEQUENCE_LENGTH", "50"), variable("SRO_PREFETCH_SIZE", "5242880")] }),
         ),
         (
+            "rclone-copy",
+            &[("transfers", "32"), ("multi_thread_cutoff", "10M")],
+            json!({ "environment": [variable("RCLONE_TRANSFERS", "32"), variable("RCLONE_MULTI_THREAD_CUTOFF", "10M")] }),
+        ),
+        (
+            "fsspec-s3",
+            &[("block_size", "1048576"), ("cache_type", "blockcache")],
+            json!({ "environment": [variable("FSSPEC_S3_DEFAULT_BLOCK_SIZE", "1048576"),
+                variable("FSSPEC_S3_DEFAULT_CACHE_TYPE", "blockcache")] }),
+        ),
+        (
+            "openfoam",
+            &[("file_handler", "masterUncollated")],
+            json!({ "environment": [variable("FOAM_FILEHANDLER", "masterUncollated")] }),
+        ),
+        (
+            "dask",
+            &[("num_workers", "16")],
+            json!({ "environment": [variable("DASK_NUM_WORKERS", "16")] }),
+        ),
+        (
             "ompio",
             &[
                 ("fcoll", "dynamic_gen2"),
