@@ -323,6 +323,7 @@ test-unit: browser
 SCREENSHOTS_ARGS ?=
 pictures: browser $(VENV_REPORT)/.installed ## Renew the pictures in docs/images
 	python3 tests/gain_picture.py
+	python3 tests/field_picture.py
 	PYTHONPATH=$(REPORT):$(REPORT)/tests $(VENV_REPORT)/bin/python -m screenshots docs/images $(SCREENSHOTS_ARGS)
 
 sqlx: ## Renew the committed descriptions of the store's queries
