@@ -167,6 +167,11 @@ fn shipped() -> Vec<Shipped> {
             json!({ "environment": [variable("FOAM_FILEHANDLER", "masterUncollated")] }),
         ),
         (
+            "openfoam@risk",
+            &[("file_handler", "collated")],
+            json!({ "environment": [variable("FOAM_FILEHANDLER", "collated")] }),
+        ),
+        (
             "dask",
             &[("num_workers", "16")],
             json!({ "environment": [variable("DASK_NUM_WORKERS", "16")] }),
