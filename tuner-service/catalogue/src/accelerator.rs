@@ -380,7 +380,6 @@ value = "{depth}"
         );
     }
 
-    /// Promise: a job fails
     #[test]
     fn a_value_at_risk_is_searched_only_under_the_name_that_says_so() {
         let risky = r#"

@@ -38,6 +38,6 @@ pub use live_rules::{LiveRules, RulesFileError};
 pub use need::Need;
 pub use part::Part;
 pub use read_back::{ReadBack, Reader};
-pub use risk::{AT_RISK, Risk};
+pub use risk::Risk;
 pub use space::OwnSpace;
 pub use template::{Template, TemplateError};

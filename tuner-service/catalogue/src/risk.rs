@@ -13,7 +13,7 @@ use toml::Spanned;
 use crate::fault::Faults;
 
 /// What a user writes after an accelerator's name to have it with all its values.
-pub const AT_RISK: &str = "@risk";
+pub(crate) const AT_RISK: &str = "@risk";
 
 /// An entry of a file: some values of a parameter, and the reason why they are at risk.
 #[derive(Clone, Debug, Deserialize)]
