@@ -29,31 +29,6 @@ volume management
     option transport-type socket
 end-volume
 """
-ALLOW_QUEUE = """\
-[exclusive]
-cpus = 8
-[settings]
-block_devices = ["{device}"]
-[[settings.allow]]
-kind = "block"
-name = "read_ahead_kb"
-min = 0
-max = 8192
-[[settings.allow]]
-kind = "block"
-name = "nr_requests"
-min = 0
-max = 8192
-[[settings.allow]]
-kind = "block"
-name = "max_sectors_kb"
-min = 0
-max = 8192
-[[settings.allow]]
-kind = "block"
-name = "scheduler"
-values = ["none", "mq-deadline", "kyber", "bfq"]
-"""
 
 
 @dataclass(frozen=True)
@@ -206,7 +181,8 @@ def _throttled(storage: Storage, of: Surroundings) -> Iterator[Place]:
         _copy(of, disk.mount)
         # What is written later goes through memory: only reads are to be slow.
         cable.command("sync", "--file-system", str(disk.mount))
-        yield Place(disk.mount, node_toml=ALLOW_QUEUE.format(device=disk.device))
+        allowed = slow.ALLOW_QUEUE.replace("{device}", disk.device)
+        yield Place(disk.mount, node_toml=f"[exclusive]\ncpus = 8\n{allowed}")
 
 
 def _copy(of: Surroundings, to: Path) -> None:

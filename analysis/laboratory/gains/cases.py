@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gains.storage import Throttle
+from gains.storage import ALLOW_QUEUE, Throttle
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,7 @@ CASES = (
         "ones.",
         Throttle(read_iops=250),
         prepare=INPUT,
-        node_toml='[settings]\nblock_devices = ["{device}"]\n'
-        + "".join(
-            f'[[settings.allow]]\nkind = "block"\nname = "{name}"\nmin = 0\nmax = 8192\n'
-            for name in ("read_ahead_kb", "nr_requests", "max_sectors_kb")
-        )
-        + '[[settings.allow]]\nkind = "block"\nname = "scheduler"\n'
-        'values = ["none", "mq-deadline", "kyber", "bfq"]\n',
+        node_toml=ALLOW_QUEUE,
     ),
     Case(
         "rclone-vfs",

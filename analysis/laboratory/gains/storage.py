@@ -23,6 +23,16 @@ QUEUE = {
 }
 """What the device is given: a loop device keeps what an earlier user of it has set. Read-ahead is
 what most devices have of their own accord; loop devices have more."""
+ALLOW_QUEUE = (
+    '[settings]\nblock_devices = ["{device}"]\n'
+    + "".join(
+        f'[[settings.allow]]\nkind = "block"\nname = "{name}"\nmin = 0\nmax = 8192\n'
+        for name in ("read_ahead_kb", "nr_requests", "max_sectors_kb")
+    )
+    + '[[settings.allow]]\nkind = "block"\nname = "scheduler"\n'
+    'values = ["none", "mq-deadline", "kyber", "bfq"]\n'
+)
+"""What a node.toml says so that the queue of ``{device}`` may be changed."""
 
 
 @dataclass(frozen=True)

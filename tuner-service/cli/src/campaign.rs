@@ -159,7 +159,7 @@ fn agreed(
         (None, _) => Err(CliError::Usage(
             "nothing was submitted: nobody can be asked how much the campaign may take; add --node-hours HOURS and --yes".to_owned(),
         )),
-        (Some("y" | "Y" | "yes"), Some(node_hours)) => Ok(agreed(node_hours)),
+        (Some(typed), Some(node_hours)) if question::is_yes(typed) => Ok(agreed(node_hours)),
         (Some(typed), None) if !typed.is_empty() => hours(typed).map(agreed).map_err(CliError::Usage),
         _ => Err(CliError::Usage("nothing was submitted".to_owned())),
     }

@@ -10,10 +10,16 @@ const LONGEST: u64 = 1024;
 /// Asks the user whether to do `what`, which would change the entries of the list. Returns an error
 /// if there is nobody to ask, or if the answer is no.
 pub(crate) fn ask(what: &str, note: &str, list: &str) -> Result<(), CliError> {
-    match answer(&format!("{list}\n{what}{note}. Do it? [y/N] "))?.as_deref() {
-        Some("y" | "Y" | "yes") => Ok(()),
-        _ => Err(CliError::NotSure(what.to_owned())),
+    let answer = answer(&format!("{list}\n{what}{note}. Do it? [y/N] "))?;
+    match answer.is_some_and(|answer| is_yes(&answer)) {
+        true => Ok(()),
+        false => Err(CliError::NotSure(what.to_owned())),
     }
+}
+
+/// Returns true for an answer that agrees. Whatever else is typed does not.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    matches!(answer, "y" | "Y" | "yes")
 }
 
 /// What the user types after a question, without the spaces around it. `None` if there is nobody to

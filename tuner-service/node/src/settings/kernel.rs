@@ -86,39 +86,27 @@ impl Kernel {
         }
         let setting = name;
         let name = name.to_owned();
+        let each = |devices: Vec<String>, target: fn(String, String) -> Target| {
+            let devices = devices.into_iter();
+            devices.map(|device| target(device, name.clone())).collect()
+        };
         let found: Vec<Target> = match kind {
             SettingKind::File => vec![Target::File { name }],
+            SettingKind::Sysctl => vec![Target::Sysctl { name }],
+            SettingKind::Block => each(self.block_devices.clone(), |device, name| Target::Block {
+                device,
+                name,
+            }),
             SettingKind::Fuse => {
-                let devices = self.mounted(&self.fuse_mounts, is_fuse)?.into_iter();
-                devices
-                    .map(|device| Target::Fuse {
-                        device,
-                        name: name.clone(),
-                    })
-                    .collect()
+                let devices = self.mounted(&self.fuse_mounts, is_fuse)?;
+                each(devices, |device, name| Target::Fuse { device, name })
             }
             SettingKind::Nfs => {
                 let mut devices = self.mounted(&self.nfs_mounts, is_nfs)?;
                 // Mounts of one export share their superblock, and so their read-ahead.
                 devices.sort_unstable();
                 devices.dedup();
-                let devices = devices.into_iter();
-                devices
-                    .map(|device| Target::Nfs {
-                        device,
-                        name: name.clone(),
-                    })
-                    .collect()
-            }
-            SettingKind::Sysctl => vec![Target::Sysctl { name }],
-            SettingKind::Block => {
-                let devices = self.block_devices.iter();
-                devices
-                    .map(|device| Target::Block {
-                        device: device.clone(),
-                        name: name.clone(),
-                    })
-                    .collect()
+                each(devices, |device, name| Target::Nfs { device, name })
             }
             SettingKind::Lctl => {
                 let output = self.lctl(&["get_param", "-N", &name])?;
