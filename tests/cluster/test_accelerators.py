@@ -127,6 +127,98 @@ def test_what_ompio_is_given_is_in_force_in_open_mpi(site: Site) -> None:
     assert controls["io_ompio_grouping_option"] == "5", "what was not pinned is left alone"
 
 
+FORTRAN = """\
+cd $(mktemp --directory --tmpdir=$HOME) && cat > records.f90 <<'END'
+integer :: i
+open(10, file='text')
+write(10, '(I8, F12.5)') (i, i * 0.5, i = 1, 40000)
+open(11, file='records', form='unformatted')
+do i = 1, 4000
+  write(11) (j * 0.5d0, j = i, i + 100)
+end do
+end
+END
+gfortran -o program records.f90
+for file in text records; do
+    strace --quiet=all -e trace=write -P $PWD/$file ./program 2>&1 | grep -c write
+done
+cat text records | md5sum
+"""
+NETCDF = f"""\
+cd $(mktemp --directory --tmpdir=$HOME) && cat > a.cdl <<'END'
+netcdf a {{
+dimensions: x = 4;
+variables: double a(x); double b(x);
+data: a = 1, 2, 3, 4; b = 5, 6, 7, 8;
+}}
+END
+run() {{ {MPIEXEC_OPENMPI} -n 1 "$@"; }}
+run ncmpigen -o a.nc a.cdl
+ncoffsets a.nc | sed -n 's/.*start file offset = *//p'
+run strace --follow-forks --quiet=all -o reads -P $PWD/a.nc ncmpidump a.nc > text
+sed -n 's/.*pread64(.*, \\([0-9]*\\), 0) .*/\\1/p' reads
+md5sum < text
+"""
+HDF5 = """\
+cd $(mktemp --directory --tmpdir=$HOME) && /usr/bin/python3 - <<'END'
+import numpy, tables
+with tables.open_file("plain", "w") as file:
+    file.create_carray("/", "a", obj=numpy.arange(10**6) ** 2, chunkshape=(10**6,))
+END
+strace --follow-forks --quiet=all -o calls ptrepack --complib blosc --complevel 5 plain:/a packed:/a
+grep -cE 'clone3?\\(' calls
+stat --format %s packed
+/usr/bin/python3 -c 'import tables; print(sum(tables.open_file("packed").root.a[:]))' 2> /dev/null
+"""
+TWO_RANKS = f"""\
+cd $(mktemp --directory --tmpdir=$HOME)
+strace --follow-forks --quiet=all -e trace=pwrite64,pwritev -o calls {MPIEXEC_OPENMPI} -n 2 \\
+    strided-openmpi --no-slurm --file file --block-size 512 --blocks 500 --collective --keep > told
+grep -cE 'pwrite.* = 512$' calls
+grep -cE 'pwrite.* = 512000$' calls
+md5sum < file
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "pin", "program", "body"),
+    [
+        (
+            "gfortran@risk",
+            {"formatted_buffer_size": "1048576", "unformatted_buffer_size": "2097152"},
+            "gfortran",
+            FORTRAN,
+        ),
+        (
+            "pnetcdf@risk",
+            {"header_read_chunk_size": "1048576", "var_align_size": "65536"},
+            "ncmpigen",
+            NETCDF,
+        ),
+        ("blosc@risk", {"nthreads": "8", "shuffle": "NOSHUFFLE"}, "ptrepack", HDF5),
+        ("ompio@risk", {"io": "^ompio"}, "mpiexec.openmpi", TWO_RANKS),
+    ],
+)
+def test_a_real_program_does_otherwise_what_it_is_given(
+    site: Site, spec: str, pin: dict[str, str], program: str, body: str
+) -> None:
+    """What it prints last, a checksum of its data, is the same; the numbers before are not."""
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed: deploy/install-deps test")
+    app, option = f"accelerators-{program}", f"accelerator={spec}"
+    jobs = [site.sbatch(body, asked(app, option), "--ntasks=4")]
+    site.counted(jobs[0])
+    site.pin(app, pin)
+    jobs.append(site.sbatch(body, asked(app, option), "--ntasks=4"))
+    run = site.counted(jobs[1])
+    assert run["applied"]["kind"] == "parametrization"
+    (*default, sum_of_default), (*given, sum_of_given) = (lines(site.output(job)) for job in jobs)
+    assert len(default) == len(given) > 0
+    assert sum_of_default == sum_of_given
+    for before, after in zip(default, given, strict=True):
+        assert int(before) != int(after), f"{default} became {given}"
+
+
 def test_a_variable_of_open_mpi_that_the_user_has_set_is_left_alone(site: Site) -> None:
     """Promise: a variable that the user set is overwritten"""
     app = "accelerators-ompio-user"

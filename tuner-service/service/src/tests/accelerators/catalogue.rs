@@ -172,6 +172,48 @@ fn shipped() -> Vec<Shipped> {
             json!({ "environment": [variable("FOAM_FILEHANDLER", "collated")] }),
         ),
         (
+            "blosc",
+            &[("nthreads", "8")],
+            json!({ "environment": [variable("BLOSC_NTHREADS", "8")] }),
+        ),
+        (
+            "blosc@risk",
+            &[("clevel", "1"), ("shuffle", "BITSHUFFLE")],
+            json!({ "environment": [variable("BLOSC_CLEVEL", "1"), variable("BLOSC_SHUFFLE", "BITSHUFFLE")] }),
+        ),
+        (
+            "gfortran",
+            &[
+                ("formatted_buffer_size", "65536"),
+                ("unformatted_buffer_size", "2097152"),
+            ],
+            json!({ "environment": [variable("GFORTRAN_FORMATTED_BUFFER_SIZE", "65536"),
+                variable("GFORTRAN_UNFORMATTED_BUFFER_SIZE", "2097152")] }),
+        ),
+        (
+            "gfortran@risk",
+            &[("formatted_buffer_size", "1048576")],
+            json!({ "environment": [variable("GFORTRAN_FORMATTED_BUFFER_SIZE", "1048576")] }),
+        ),
+        (
+            "pnetcdf",
+            &[
+                ("header_read_chunk_size", "1048576"),
+                ("ibuf_size", "67108864"),
+            ],
+            json!({ "environment": [variable("PNETCDF_HINTS", "nc_header_read_chunk_size=1048576;nc_ibuf_size=67108864")] }),
+        ),
+        (
+            "pnetcdf@risk",
+            &[("var_align_size", "65536")],
+            json!({ "environment": [variable("PNETCDF_HINTS", "nc_var_align_size=65536")] }),
+        ),
+        (
+            "torch-loader",
+            &[("workers", "4"), ("prefetch", "8")],
+            json!({ "environment": [variable("TORCH_LOADER_WORKERS", "4"), variable("TORCH_LOADER_PREFETCH", "8")] }),
+        ),
+        (
             "dask",
             &[("num_workers", "16")],
             json!({ "environment": [variable("DASK_NUM_WORKERS", "16")] }),
@@ -186,6 +228,11 @@ fn shipped() -> Vec<Shipped> {
             json!({ "environment": [variable("OMPI_MCA_fcoll", "dynamic_gen2"),
                 variable("OMPI_MCA_io_ompio_bytes_per_agg", "4194304"),
                 variable("OMPI_MCA_io_ompio_num_aggregators", "2")] }),
+        ),
+        (
+            "ompio@risk",
+            &[("io", "^ompio")],
+            json!({ "environment": [variable("OMPI_MCA_io", "^ompio")] }),
         ),
         (
             "romio",
@@ -731,7 +778,7 @@ async fn a_reload_takes_another_directory_and_another_default() {
     service
         .reload(&format!("{}default = \"scr\"\n", after.configuration()))
         .await;
-    assert_eq!(service.accelerators().await, ["ompio", "scr"]);
+    assert_eq!(service.accelerators().await, ["ompio", "ompio@risk", "scr"]);
     let run = service.job(ALICE, "app=ocean").runs(&service, 2.0).await;
     assert_eq!(run["accelerator"], "scr");
     let shown = service.shown("scr").await.ok();
