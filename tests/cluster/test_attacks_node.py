@@ -282,7 +282,7 @@ def test_what_a_job_leaves_beside_its_mount_is_in_nobodys_way(site: Site) -> Non
     Outcome: All are removed, if need be later and out of reach.
     """
     app = "attacks-beside"
-    with rclone(site) as (_slow, mounts):
+    with rclone(site) as mounts:
         prepared(site, app)
         body = (
             'cd "$(dirname "$RCLONE_VFS_DIR")" && mkdir -p closed/below/it cache/closed/below &&'
@@ -303,7 +303,7 @@ def test_a_daemon_that_is_stopped_or_traced_ends_with_its_job(site: Site, how: s
     tells an admin.
     """
     app = f"attacks-{how}"
-    with rclone(site) as (_slow, mounts), held(site, how) as hold:
+    with rclone(site) as mounts, held(site, how) as hold:
         prepared(site, app)
         # Their own job's: on another cluster of this host alice may have one too.
         find = 'what=$(pgrep -u $UID -f "rclone mount .*$RCLONE_VFS_DIR" | head -n 1); echo $what\n'
@@ -323,7 +323,7 @@ def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
     Outcome: None is used, unless the one above has the sticky bit.
     """
     app = "attacks-place"
-    with rclone(site) as (_slow, mounts):
+    with rclone(site) as mounts:
         prepared(site, app)
         uid = site.paths.home(ALICE).stat().st_uid
         fence = site.paths.scratch / f"{app}.fence"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 from devcluster import files
 from harness import ALICE, Job, Site, asked, await_true, lines
-from mounting import NODE_TOML, OTHERWISE, RCLONE, fuse_for_users, rclone
+from mounting import KINDS, NODE_TOML, OTHERWISE, Kind, fuse_for_users, mounted
 
 BUFFER = """
 name = "stager"
@@ -122,59 +124,81 @@ def test_a_command_that_fails_costs_the_job_nothing(
 
 
 @pytest.fixture
-def fuse() -> Iterator[None]:
-    """Let users open /dev/fuse, or skip the test."""
-    with fuse_for_users():
-        yield
+def kind(request: pytest.FixtureRequest) -> Iterator[Kind]:
+    """Let users open /dev/fuse for this kind of mount, or skip the test."""
+    with fuse_for_users(*request.param.programs):
+        yield request.param
 
 
-@pytest.mark.usefixtures("fuse")
-def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
+of_each_kind = pytest.mark.parametrize(
+    "kind", KINDS, indirect=True, ids=[kind.accelerator for kind in KINDS]
+)
+
+
+@of_each_kind
+def test_a_job_has_its_storage_by_a_mount_of_its_own(site: Site, kind: Kind) -> None:
     """Every run has the mount: the default's and the tuned one's, with and without a service."""
-    app = "commands-rclone"
-    with rclone(site) as (slow, mounts):
-        (slow / "input").write_text("what the job reads\n", encoding="utf-8")
-        (slow / "input").chmod(0o666)
+    app = f"commands-{kind.daemon.split()[0]}"
+    with mounted(site, kind) as there:
+        there.put("input", "what the job reads\n")
         body = (
-            'input="$RCLONE_VFS_DIR/input"; cat "$input"; stat --file-system --format %T "$input"; '
-            'touch "$input" && echo written; true'
+            f'cd "${kind.variable}"; cat input; stat --file-system --format %T input; '
+            "{ echo written > output.$SLURM_JOB_ID; } 2> /dev/null && echo written; true"
         )
 
-        def reads_by_mount(job: Job) -> None:
+        def has_its_mount(job: Job) -> None:
             text = lines(site.output(job))
             assert text[0] == "what the job reads"
             assert text[1] in FUSE, "it was not read through FUSE"
-            assert "written" not in text, "the mount is for reading only"
-            await_true("the mount and its cache to be gone", lambda: not list(mounts.iterdir()))
+            assert ("written" in text) != kind.is_read_only
+            await_true("what served it to be gone", lambda: not list(there.mounts.iterdir()))
+            assert not there.daemons(kind)
+            if not kind.is_read_only:
+                assert there.kept(f"output.{job.job_id}") == "written\n"
 
-        default = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+        default = site.sbatch(body, asked(app, kind.option), "--exclusive")
         run = site.judged(default)
         assert (run["state"], run["applied"]["kind"]) == ("counted", "default"), run["verdict"]
-        reads_by_mount(default)
-        site.pin(app, {"cache_mode": "full", "read_ahead": "4M"})
-        job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
-        site.counted(job)
-        reads_by_mount(job)
+        has_its_mount(default)
+        site.pin(app, kind.pin)
+        job = site.sbatch(body, asked(app, kind.option), "--exclusive")
+        run = site.counted(job)
+        assert run["applied"]["kind"] == "parametrization"
+        has_its_mount(job)
         with site.parts_stopped("io-autotuned"):
-            alone = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+            alone = site.sbatch(body, asked(app, kind.option), "--exclusive")
             assert site.ended(alone)["JobState"] == "COMPLETED"
-            reads_by_mount(alone)
+            has_its_mount(alone)
         # Others may be on the node of a job that does not ask for all of it.
-        shared = site.sbatch("echo $RCLONE_VFS_DIR", asked(app, RCLONE))
+        shared = site.sbatch(f"echo ${kind.variable}", asked(app, kind.option))
         assert site.judged(shared)["state"] == "not_counted"
         assert lines(site.output(shared)) == [OTHERWISE]
-        assert (slow / "input").exists()
+        assert there.kept("input") == "what the job reads\n"
 
 
-@pytest.mark.usefixtures("fuse")
-def test_an_rclone_that_is_killed_leaves_nothing_behind(site: Site) -> None:
-    app = "commands-rclone-killed"
-    with rclone(site) as (_slow, mounts):
-        site.run("true", asked(app, RCLONE), "--exclusive")
-        site.pin(app, {"cache_mode": "full"})
-        # The mount stays, and nobody answers there any more.
-        body = 'pkill -KILL -u $UID -x rclone; ls "$RCLONE_VFS_DIR" 2> /dev/null || echo gone'
-        job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+@of_each_kind
+def test_a_mount_whose_program_is_killed_leaves_nothing_behind(site: Site, kind: Kind) -> None:
+    """What a job had closed before is in the storage."""
+    app = f"commands-{kind.daemon.split()[0]}-killed"
+    with mounted(site, kind) as there:
+        site.run("true", asked(app, kind.option), "--exclusive")
+        site.pin(app, kind.pin)
+        ready, killed = (site.paths.home(ALICE) / what for what in ("ready", "killed"))
+        body = (
+            f'cd "${kind.variable}"; {{ echo whole > output && sync output; }} 2> /dev/null;'
+            f" touch {ready}; until [ -e {killed} ]; do sleep 0.1; done;"
+            " ls . 2> /dev/null || echo gone"
+        )
+        job = site.sbatch(body, asked(app, kind.option), "--exclusive")
+        await_true("the job to be there", ready.exists)
+        for pid in there.daemons(kind):
+            # The mount stays, and nobody answers there any more.
+            os.kill(pid, signal.SIGKILL)
+        killed.touch()
         site.judged(job)
-        assert lines(site.output(job)) == ["gone"], "rclone still answered"
-        await_true("the mount to be gone", lambda: not list(mounts.iterdir()))
+        assert lines(site.output(job)) == ["gone"], "it still answered"
+        await_true("the mount to be gone", lambda: not list(there.mounts.iterdir()))
+        if not kind.is_read_only:
+            assert there.kept("output") == "whole\n"
+        for path in (ready, killed):
+            path.unlink()

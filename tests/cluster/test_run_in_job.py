@@ -69,7 +69,7 @@ def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) 
 
 def test_the_timer_also_undoes_what_was_done_for_its_job(site: Site) -> None:
     app = "run-in-job-undone"
-    with fuse_for_users(), rclone(site) as (_slow, mounts):
+    with fuse_for_users(), rclone(site) as mounts:
         site.run("true", asked(app, RCLONE), "--exclusive")
         site.pin(app, {"cache_mode": "full"})
         with epilog_as_user(site) as said:

@@ -34,11 +34,6 @@ class Server:
         """
         return inside(self.namespace, argv)
 
-    def run(self, *argv: str, **environment: str) -> str:
-        """Run a command there to its end, and return what it printed."""
-        words = ["env", *(f"{name}={value}" for name, value in environment.items()), *argv]
-        return command(*self.argv(*words))
-
 
 def inside(namespace: str, argv: Sequence[str]) -> list[str]:
     """Return a command that runs another in a network namespace."""

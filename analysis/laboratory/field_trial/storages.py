@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devcluster import command, storage
 from gains import storage as slow
 
 from field_trial import cable
 from field_trial.listing import Storage
 
-PATIENCE = 60.0
-"""Seconds that a server may take until it answers."""
-LOOK = 0.2
-KEY, SECRET, BUCKET = "field-trial", "field-trial-secret", "field"
-VOLUME = "field"
-
-GLUSTERD = """\
-volume management
-    type mgmt/glusterd
-    option working-directory {directory}/glusterd
-    option glusterd-sockfile {directory}/glusterd.socket
-    option transport-type socket
-end-volume
-"""
+BUCKET = "field"
+UPLOAD_SECONDS = 600.0
+"""Most that the upload of an input may take."""
 
 
 @dataclass(frozen=True)
@@ -66,117 +54,68 @@ def leave(root: Path, mounts: Path = Path("/proc/mounts")) -> None:
             cable.command("umount", "--lazy", str(target))
 
 
-def made(storage: Storage, of: Surroundings) -> AbstractContextManager[Place]:
+def made(listed: Storage, of: Surroundings) -> AbstractContextManager[Place]:
     """Return the storage as a context: it is there, with its inputs, until the context ends."""
     kinds: dict[str, Callable[[Storage, Surroundings], AbstractContextManager[Place]]] = {
         "s3": _s3,
         "glusterfs": _glusterfs,
         "throttled": _throttled,
     }
-    return kinds[storage.name](storage, of)
+    return kinds[listed.name](listed, of)
 
 
 @contextmanager
-def _s3(storage: Storage, of: Surroundings) -> Iterator[Place]:
-    assert storage.cable is not None
+def _s3(listed: Storage, of: Surroundings) -> Iterator[Place]:
+    assert listed.cable is not None
     work = of.directory / "work"
     work.mkdir()
-    with cable.laid(of.programs / "wire", of.client, storage.cable) as server:
-        endpoint = f"http://{server.address}:9000"
-        environment = {
-            "RCLONE_CONFIG": "/dev/null",
-            "RCLONE_CONFIG_FIELD_TYPE": "s3",
-            "RCLONE_CONFIG_FIELD_PROVIDER": "Minio",
-            "RCLONE_CONFIG_FIELD_FORCE_PATH_STYLE": "true",
-            "RCLONE_CONFIG_FIELD_ENDPOINT": endpoint,
-            "RCLONE_CONFIG_FIELD_ACCESS_KEY_ID": KEY,
-            "RCLONE_CONFIG_FIELD_SECRET_ACCESS_KEY": SECRET,
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
+    with (
+        cable.laid(of.programs / "wire", of.client, listed.cable) as server,
+        storage.s3(
+            of.python / "juicefs", of.directory, server.address, BUCKET, server.argv()
+        ) as endpoint,
+    ):
+        rclone = storage.rclone_environment("field", endpoint)
+        for path in _paths(of):
+            target = f"field:{BUCKET}/{path.name}" if path.is_dir() else f"field:{BUCKET}"
+            command.run(
+                server.argv("rclone", "copy", str(path), target),
+                env={**command.base_env(), **rclone},
+                timeout=UPLOAD_SECONDS,
+            )
+        aws = {
+            "AWS_ACCESS_KEY_ID": storage.KEY,
+            "AWS_SECRET_ACCESS_KEY": storage.SECRET,
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ENDPOINT_URL": endpoint,
         }
-        with _gateway(server, of):
-            uploads = {"PATH": "/usr/bin:/bin", **environment}
-            _until_it_answers(
-                "the S3 gateway",
-                lambda: server.run(
-                    "env", "-i", *_words(uploads), "rclone", "mkdir", f"field:{BUCKET}"
-                ),
-            )
-            for path in _paths(of):
-                target = f"field:{BUCKET}/{path.name}" if path.is_dir() else f"field:{BUCKET}"
-                server.run("env", "-i", *_words(uploads), "rclone", "copy", str(path), target)
-            yield Place(work, environment)
+        yield Place(work, {**rclone, **aws})
 
 
 @contextmanager
-def _gateway(server: cable.Server, of: Surroundings) -> Iterator[None]:
-    """Serve a directory by S3, with juicefs's gateway."""
-    juicefs = str(of.python / "juicefs")
-    database = f"sqlite3://{of.directory}/juicefs.db"
-    data = f"{of.directory}/objects/"
-    server.run(juicefs, "format", "--storage", "file", "--bucket", data, database, "field")
-    argv = server.argv(
-        *(juicefs, "gateway", database, f"{server.address}:9000"),
-        *("--multi-buckets", "--no-banner", "--no-usage-report", "--no-bgjob"),
-        *("--backup-meta", "0", "--cache-dir", f"{of.directory}/cache"),
-        *("--log", f"{of.directory}/gateway.log"),
-    )
-    root = {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "HOME": str(of.directory)}
-    log = of.directory / "gateway.out"
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            argv, env={"PATH": "/usr/bin:/bin", **root}, stdout=output, stderr=output
-        ) as gateway,
-    ):
-        try:
-            yield
-        finally:
-            gateway.terminate()
-
-
-@contextmanager
-def _glusterfs(storage: Storage, of: Surroundings) -> Iterator[Place]:
-    assert storage.cable is not None
+def _glusterfs(listed: Storage, of: Surroundings) -> Iterator[Place]:
+    assert listed.cable is not None
     mount = of.directory / "mount"
     mount.mkdir()
-    volfile = of.directory / "glusterd.vol"
-    volfile.write_text(GLUSTERD.format(directory=of.directory), encoding="utf-8")
-    (of.directory / "glusterd").mkdir()
-    socket = f"--glusterd-sock={of.directory}/glusterd.socket"
-    with cable.laid(of.programs / "wire", of.client, storage.cable) as server:
-        gluster = ("gluster", "--mode=script", socket, "volume")
-        argv = server.argv(
-            *("glusterd", "--no-daemon", f"--volfile={volfile}"),
-            *(f"--log-file={of.directory}/glusterd.log", f"--pid-file={of.directory}/glusterd.pid"),
-        )
-        with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as daemon:
-            try:
-                _until_it_answers("glusterd", lambda: server.run(*gluster, "info"))
-                bricks = [f"{server.address}:{of.directory}/brick-{number}" for number in (1, 2)]
-                server.run(*gluster, "create", VOLUME, *bricks, "force")
-                server.run(*gluster, "start", VOLUME)
-                target = f"{server.address}:/{VOLUME}"
-                mounts = ["mount", "-t", "glusterfs", target, str(mount)]
-                cable.command(*cable.inside(of.client, mounts))
-                try:
-                    _copy(of, mount)
-                    yield Place(mount)
-                finally:
-                    cable.command("umount", "--lazy", str(mount))
-                    server.run(*gluster, "stop", VOLUME, "force")
-            finally:
-                daemon.terminate()
+    with (
+        cable.laid(of.programs / "wire", of.client, listed.cable) as server,
+        storage.glusterfs(of.directory, server.address, server.argv()) as target,
+    ):
+        mounts = ["mount", "-t", "glusterfs", target, str(mount)]
+        cable.command(*cable.inside(of.client, mounts))
+        try:
+            _copy(of, mount)
+            yield Place(mount)
+        finally:
+            cable.command("umount", "--lazy", str(mount))
 
 
 @contextmanager
-def _throttled(storage: Storage, of: Surroundings) -> Iterator[Place]:
+def _throttled(listed: Storage, of: Surroundings) -> Iterator[Place]:
     problem = slow.problem()
     if problem is not None:
         raise RuntimeError(problem)
-    throttle = slow.Throttle(read_iops=storage.read_iops)
+    throttle = slow.Throttle(read_iops=listed.read_iops)
     with slow.throttled(of.directory, throttle) as disk:
         _copy(of, disk.mount)
         # What is written later goes through memory: only reads are to be slow.
@@ -195,20 +134,3 @@ def _copy(of: Surroundings, to: Path) -> None:
 
 def _paths(of: Surroundings) -> list[Path]:
     return [path for path in sorted(of.inputs.iterdir()) if path.name.split(".")[0] in of.names]
-
-
-def _words(environment: Mapping[str, str]) -> list[str]:
-    return [f"{name}={value}" for name, value in environment.items()]
-
-
-def _until_it_answers(what: str, ask: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            ask()
-        except RuntimeError as error:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{what} did not answer in {PATIENCE:.0f} s: {error}") from error
-            time.sleep(LOOK)
-        else:
-            return

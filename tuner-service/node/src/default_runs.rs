@@ -20,9 +20,12 @@ pub(crate) struct Served<'a> {
 
 impl<'a> Served<'a> {
     /// The first command that serves the default runs of this accelerator, or of one of several
-    /// that are joined by `+`.
+    /// that are joined by `+`. With values at risk it is the same accelerator.
     pub(crate) fn of(config: &'a NodeConfig, accelerator: Option<&str>) -> Option<Self> {
-        let named: Vec<&str> = accelerator?.split('+').collect();
+        let named: Vec<&str> = accelerator?
+            .split('+')
+            .map(|one| one.strip_suffix("@risk").unwrap_or(one))
+            .collect();
         config.commands.iter().find_map(|command| {
             let runs = command.default_runs.as_ref()?;
             let serves = runs.of.iter().any(|one| named.contains(&one.as_str()));
@@ -92,6 +95,7 @@ mod tests {
         for (accelerator, has_it) in [
             (Some("vfs"), true),
             (Some("romio+vfs"), true),
+            (Some("romio+vfs@risk"), true),
             (Some("romio"), false),
             (Some("vfs2"), false),
             (None, false),

@@ -268,6 +268,27 @@ fn shipped() -> Vec<Shipped> {
                 variable("RCLONE_VFS_READ_CHUNK_SIZE", "128M")] } }),
         ),
         (
+            "s3fs-fuse",
+            &[("cache", "on"), ("parallel_count", "20")],
+            json!({ "command": { "name": "s3fs-fuse", "provides": ["S3FS_DIR"], "environment": [
+                variable("S3FS_CACHE", "on"), variable("S3FS_MULTIPART_SIZE", "10"),
+                variable("S3FS_PARALLEL_COUNT", "20")] } }),
+        ),
+        (
+            "glusterfs-mount",
+            &[("read_ahead_kb", "2048")],
+            json!({ "command": { "name": "glusterfs-mount", "provides": ["GLUSTERFS_DIR"], "environment": [
+                variable("GLUSTERFS_READ_AHEAD_KB", "2048")] } }),
+        ),
+        (
+            "glusterfs-mount@risk",
+            &[("entry_timeout", "600"), ("writeback", "on")],
+            json!({ "command": { "name": "glusterfs-mount", "provides": ["GLUSTERFS_DIR"], "environment": [
+                variable("GLUSTERFS_READ_AHEAD_KB", "128"), variable("GLUSTERFS_ATTRIBUTE_TIMEOUT", "1"),
+                variable("GLUSTERFS_ENTRY_TIMEOUT", "600"), variable("GLUSTERFS_NEGATIVE_TIMEOUT", "0"),
+                variable("GLUSTERFS_WRITEBACK", "on")] } }),
+        ),
+        (
             "smart-burst-buffer",
             &[("workers", "4"), ("cache_gb", "40")],
             json!({ "directives": [variable("worker-threads", "4"), variable("ram-destagers", "10"),

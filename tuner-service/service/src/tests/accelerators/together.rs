@@ -327,6 +327,6 @@ async fn a_default_may_be_several_together_in_whichever_order() {
     assert_eq!(run["accelerator"], "page-cache+romio");
     assert_eq!(
         service.check("accelerators").await["detail"],
-        "27; the default is page-cache+romio"
+        "30; the default is page-cache+romio"
     );
 }
