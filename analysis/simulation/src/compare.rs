@@ -10,8 +10,8 @@ use crate::bootstrap::{Estimate, estimate, mean};
 use crate::dataset::Table;
 use crate::method::MethodSpec;
 use crate::metrics::{
-    AFTER, AVERAGE_RUN, Course, GROUPS, LOSS, Metric, NearOptimal, RECOMMENDED, Scores, WORST,
-    Weights, near_optimal, scores,
+    AFTER, AVERAGE_RUN, Course, GROUPS, LOSS, Metric, NearOptimal, RECOMMENDED, SAYS, SAYS_AFTER,
+    SAYS_WRONGLY, Scores, WORST, Weights, near_optimal, scores,
 };
 use crate::parallel::each;
 use crate::replay::{Counted, Outside, Plan, replay};
@@ -145,6 +145,12 @@ pub struct Overall {
     pub loss: Option<Percentiles>,
     /// The slowest parametrization that a study ran, over the default.
     pub worst: Option<Percentiles>,
+    /// The share of studies that end because nothing can be won, percent.
+    pub says: Option<f64>,
+    /// The runs after which they do.
+    pub says_after: Option<Percentiles>,
+    /// The share of studies that do although more can be won than they say, percent.
+    pub says_wrongly: Option<f64>,
 }
 
 /// The price that the studies of all tables pay for their first runs.
@@ -392,6 +398,9 @@ fn overall(pairs: &[[&[Outcome]; 2]]) -> Overall {
         paid: paid(&own),
         loss: percentiles(&own, LOSS),
         worst: percentiles(&own, WORST),
+        says: share(&own, SAYS),
+        says_after: percentiles(&own, SAYS_AFTER),
+        says_wrongly: share(&own, SAYS_WRONGLY),
         recommended,
         average_run,
         recommended_against_first,
@@ -430,8 +439,17 @@ fn paid(tables: &[&[Outcome]]) -> Vec<Paid> {
     all.filter(|paid| paid.net.is_some()).collect()
 }
 
+/// The mean over all studies.
+fn share(tables: &[&[Outcome]], name: &str) -> Option<f64> {
+    let all = numbers(tables, name)?.concat();
+    Some(all.iter().sum::<f64>() / all.len() as f64)
+}
+
+/// Over the studies that have the figure.
 fn percentiles(tables: &[&[Outcome]], name: &str) -> Option<Percentiles> {
-    let mut all = numbers(tables, name)?.concat();
+    let place = metrics().position(|(_, metric)| metric.name == name)?;
+    let all = tables.iter().flat_map(|studies| studies.iter());
+    let mut all: Vec<f64> = all.filter_map(|study| study.figures[place]).collect();
     all.sort_by(f64::total_cmp);
     let last = all.len().checked_sub(1)?;
     let at = |share: f64| all[(share * last as f64).round() as usize];

@@ -9,6 +9,7 @@ mod harm;
 mod paid;
 mod robert2019;
 mod robert2020;
+mod said;
 
 use crate::dataset::Table;
 use crate::replay::{Run, Trajectory};
@@ -16,6 +17,7 @@ use crate::replay::{Run, Trajectory};
 pub use cao2018::{NearOptimal, near_optimal};
 pub use paid::AFTER;
 pub use robert2020::{Scores, Weights, scores, weight};
+pub use said::{SAYS, SAYS_AFTER, SAYS_WRONGLY};
 
 /// A replayed study and its table.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +51,11 @@ pub struct Group {
 }
 
 /// Every metric, by source.
-pub const GROUPS: [&Group; 6] = [
+pub const GROUPS: [&Group; 7] = [
     &harm::QUALITY,
     &harm::HARM,
     &paid::PAID,
+    &said::SAID,
     &robert2020::TABLE_II,
     &robert2019::TABLE_1,
     &cao2018::FIGURE_5,
@@ -166,6 +169,7 @@ pub(crate) mod tests {
         Trajectory {
             runs: runs.collect(),
             recommended,
+            said: None,
             expected_loss: 0.0,
             computing: 0.5,
         }

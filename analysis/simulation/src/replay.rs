@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tally, Tested,
+    Epoch, History, Parametrization, Pending, Phase, Role, Settings, Stopped, Suggestion,
+    SurrogateCache, Tally, Tested,
 };
 
 use crate::dataset::Table;
@@ -70,10 +71,21 @@ pub struct Trajectory {
     /// The place of the final recommendation, or of the default without one; if only exploring runs
     /// count, of the parametrization that the method ranks best.
     pub recommended: usize,
+    /// What the study said of how much can be won, if its search ended for that.
+    pub said: Option<Said>,
     /// The expected regret of all runs, in runs of the default ([`Epoch::expected_regret`]).
     pub expected_loss: f64,
     /// The seconds that the method computed: the only figure that is not reproducible.
     pub computing: f64,
+}
+
+/// The bound on what can be won, with which a study ended its search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Said {
+    /// The number of runs until then.
+    pub after: usize,
+    /// The bound, as a share of the default's time.
+    pub most: f64,
 }
 
 struct Flight {
@@ -100,15 +112,20 @@ pub fn replay(table: &Table, plan: &Plan, seed: u64) -> Trajectory {
         true => &table.file.first,
         false => &[],
     };
+    let surrogates = SurrogateCache::default();
     Study {
         table,
         plan,
-        epoch: Epoch::new(&table.file.space, &plan.settings, seed).inheriting(first),
+        epoch: Epoch::new(&table.file.space, &plan.settings, seed)
+            .inheriting(first)
+            .with_cache(&surrogates),
         seed,
         history: History::default(),
         flights: Vec::new(),
         started: vec![0; table.configurations().len()],
         runs: Vec::new(),
+        said: None,
+        settled: false,
         now: 0.0,
         ordinal: 0,
         computing: 0.0,
@@ -126,6 +143,8 @@ struct Study<'a> {
     /// The started runs of each configuration.
     started: Vec<u64>,
     runs: Vec<Run>,
+    said: Option<Said>,
+    settled: bool,
     now: f64,
     ordinal: i64,
     computing: f64,
@@ -160,6 +179,7 @@ impl Study<'_> {
             .or_else(default)
             .unwrap_or_default();
         Trajectory {
+            said: self.said,
             expected_loss: self.epoch.expected_regret(&self.history),
             runs: self.runs,
             recommended,
@@ -179,6 +199,16 @@ impl Study<'_> {
         let clock = Instant::now();
         let suggestion = self.epoch.suggest(&self.history, &pending);
         self.computing += clock.elapsed().as_secs_f64();
+        if suggestion.phase == Phase::Settled && !self.settled {
+            self.settled = true;
+            self.said = match self.epoch.nothing_to_win(&self.history) {
+                Some(Stopped::LittleToWin { most, .. }) => Some(Said {
+                    after: self.runs.len(),
+                    most,
+                }),
+                _ => None,
+            };
+        }
         suggestion
     }
 

@@ -61,10 +61,10 @@ pub use study::settings::{MethodName, PriorFrom, Settings, SettingsOfTheMethod, 
 pub use study::situation::Situation;
 pub use study::steering::{KnownLimit, Steering, ToldBy};
 pub use study::stopping::other_accelerator::chosen;
-pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
+pub use study::stopping::settings::Stop;
 pub use study::warm_start::MOST_INHERITED;
 pub use study::without_noise::Cleaned;
 
 /// The engine's version, which is stored with every suggestion because a replay needs the same one.
 /// It changes whenever an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 14";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 15";

@@ -385,27 +385,6 @@ impl Reason {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stopped {
-    /// The lowest mean hardly fell.
-    Improvement {
-        /// The number of runs over which this was seen.
-        runs: u32,
-        /// The share by which it fell.
-        fell: f64,
-    },
-    /// There were few distinct parametrizations.
-    Distinct {
-        /// The number of runs among which this was seen.
-        runs: u32,
-        /// The number of distinct parametrizations.
-        distinct: u32,
-    },
-    /// The search hardly moved.
-    Distance {
-        /// The number of runs over which this was seen.
-        runs: u32,
-        /// The mean distance from a run to the next, from 0 to 1.
-        moved: f64,
-    },
     /// The expected regret is so far over budget that a pause would not end in time.
     #[serde(alias = "loss_bound")]
     RegretBudget {
@@ -415,10 +394,12 @@ pub enum Stopped {
         /// The regret budget by now, in runs of the default.
         bound: f64,
     },
-    /// Nothing is left to win.
-    NothingLeft {
-        /// The largest expected improvement on the best known parametrization, as a share.
-        gain: f64,
+    /// Too little can be won to be worth a search.
+    LittleToWin {
+        /// The bound on what can be won, as a share of the default's time.
+        most: f64,
+        /// The number of counted runs that it rests on.
+        runs: u64,
     },
     /// I/O takes too small a part of the runs to be worth tuning.
     LittleIo {
@@ -436,35 +417,25 @@ pub enum Stopped {
         /// The number of runs that were given such files.
         runs: u64,
     },
+    /// A criterion that only an earlier version had.
+    #[serde(other)]
+    Earlier,
 }
 
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stopped::Improvement { runs, fell } => write!(
-                f,
-                "the last {runs} runs lowered the lowest mean by {:.1} %",
-                100.0 * fell
-            ),
-            Stopped::Distinct { runs, distinct } => {
-                write!(f, "the last {runs} runs had {distinct} parametrizations")
-            }
-            Stopped::Distance { runs, moved } => {
-                write!(f, "the last {runs} runs moved by {moved:.3} on average")
-            }
             Stopped::RegretBudget { regret, bound } => write!(
                 f,
                 "it is expected to have cost {}, where {} may be lost",
                 default_runs(*regret),
                 default_runs(*bound)
             ),
-            Stopped::NothingLeft { gain } => {
-                let gain = 100.0 * gain;
-                write!(
-                    f,
-                    "no parametrization is expected to gain more than {gain:.1} %"
-                )
-            }
+            Stopped::LittleToWin { most, runs } => write!(
+                f,
+                "there is nothing to win: at most {:.1} % can be won here, with 95 % confidence, after {runs} runs",
+                100.0 * most
+            ),
             Stopped::LittleIo {
                 bytes,
                 calls,
@@ -483,6 +454,7 @@ impl fmt::Display for Stopped {
                 "there is nothing to win: in {runs} runs nothing read the accelerator's settings, so the program does \
                  not use this accelerator"
             ),
+            Stopped::Earlier => f.write_str("it met a criterion that only an earlier version had"),
         }
     }
 }

@@ -104,17 +104,6 @@ pub fn propose_by<P: Process>(
     }
 }
 
-/// The largest expected improvement of an untested point, as a share of the best known time.
-pub fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
-    let model = Model::new(view, Scale::Log)?;
-    let untested = |point: &Point| view.get(point).is_none_or(|known| known.mean().is_none());
-    let mut candidates = model.candidates(view, rng);
-    candidates.retain(untested);
-    let predictions = model.process.expect_all(&candidates).into_iter();
-    let gains = predictions.map(|prediction| model.improvement(prediction));
-    Some(gains.fold(0.0, f64::max))
-}
-
 /// A model that predicts log elapsed.
 pub trait Process {
     /// Log elapsed at these points, in their order, without the noise of a run.

@@ -298,6 +298,39 @@ impl Surrogate {
         })
     }
 
+    /// How much higher log elapsed is at `from` than at each of these points: the difference of the
+    /// predictions, with its variance. All points are in the form of [`Space::seen`].
+    fn above(&self, from: &Point, seen: &[Point]) -> Vec<Prediction> {
+        let information = dot(&self.ones, &self.ones);
+        let covariances = self.covariances(std::slice::from_ref(from));
+        let high = self.means(&covariances)[0];
+        let of_from = self.factor.solve_lanes(covariances);
+        let above = |some: &[Point]| {
+            let covariances = self.covariances(some);
+            let means = self.means(&covariances);
+            let (mut explained, mut trends) = ([0.0; LANES], [0.0; LANES]);
+            let solved = self.factor.solve_lanes(covariances);
+            for ((row, from), one) in solved.iter().zip(&of_from).zip(&self.ones) {
+                for (lane, solved) in row.iter().enumerate() {
+                    let apart = from[0] - solved;
+                    explained[lane] += apart * apart;
+                    trends[lane] += apart * one;
+                }
+            }
+            let of = |(lane, point): (usize, &Point)| {
+                let apart = 2.0 * (1.0 - self.kernel.correlation(from, point));
+                let trend = trends[lane] * trends[lane] / information;
+                let relative = apart - explained[lane] + trend;
+                Prediction {
+                    mean: high - means[lane],
+                    variance: (relative * self.variance).max(0.0),
+                }
+            };
+            some.iter().enumerate().map(of).collect::<Vec<_>>()
+        };
+        seen.chunks(LANES).flat_map(above).collect()
+    }
+
     fn covariances(&self, seen: &[Point]) -> Vec<[f64; LANES]> {
         self.kernel.with_several(&self.by_level, seen)
     }

@@ -81,7 +81,7 @@ fn unread_baseline<'a>(
     if tested.elapsed.count < u64::from(epoch.settings().baseline_runs) {
         return None;
     }
-    match epoch.nothing_to_win(history)? {
+    match epoch.cannot_matter(history)? {
         Stopped::Unread { runs } => Some((tested, runs)),
         _ => None,
     }

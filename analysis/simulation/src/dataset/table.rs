@@ -100,6 +100,38 @@ impl Table {
         })
     }
 
+    /// The table as if no parametrization were faster than the default by more than a share of its
+    /// time: the times of those that are faster are multiplied.
+    #[must_use]
+    pub fn with_most_to_win(mut self, share: f64) -> Self {
+        let least = (1.0 - share) * self.default().truth;
+        for one in &mut self.configurations {
+            let factor = (least / one.truth).max(1.0);
+            one.truth *= factor;
+            for sample in &mut one.samples {
+                sample.elapsed *= factor;
+            }
+        }
+        let truths = self.configurations.iter().map(|one| one.truth);
+        self.best = first_least(truths).unwrap_or(self.default);
+        self
+    }
+
+    /// The table as if runs scattered by this many times as much: each row's ratio to its
+    /// parametrization's mean is raised to that power, and the means stay.
+    #[must_use]
+    pub fn with_noise(mut self, factor: f64) -> Self {
+        for one in &mut self.configurations {
+            let ratio = |sample: &Sample| (sample.elapsed / one.truth).powf(factor);
+            let mean = one.samples.iter().map(ratio).sum::<f64>() / one.samples.len() as f64;
+            for sample in &mut one.samples {
+                sample.elapsed = one.truth * (sample.elapsed / one.truth).powf(factor) / mean;
+                sample.relative_sd = sample.relative_sd.map(|sd| sd * factor);
+            }
+        }
+        self
+    }
+
     /// The measured parametrizations, in the file's order.
     pub fn configurations(&self) -> &[Configuration] {
         &self.configurations

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::bootstrap::Estimate;
 use crate::compare::{Comparison, MethodResult, Percentiles, TableResult};
-use crate::metrics::{AVERAGE_RUN, GROUPS, RECOMMENDED};
+use crate::metrics::{AVERAGE_RUN, GROUPS, RECOMMENDED, SAYS, SAYS_AFTER, SAYS_WRONGLY};
 
 /// The greatest width of a line of figures.
 const WIDTH: usize = 100;
@@ -191,16 +191,36 @@ fn paid(text: &mut String, comparison: &Comparison, labels: &[String]) {
     let head = ["Loss", "Worst"].map(str::to_owned).to_vec();
     let rows = with_labels(head, labels, |method| {
         let overall = &comparison.overall[method];
-        let figures = [overall.loss, overall.worst].into_iter();
-        let of = |p: Option<Percentiles>| {
-            p.map_or("-".to_owned(), |p| {
-                [p.p50, p.p95, p.p99].map(number).join(" / ")
-            })
-        };
-        figures.map(of).collect()
+        [overall.loss, overall.worst].map(spread).to_vec()
     });
     aligned(text, &rows);
+    let _ = writeln!(
+        text,
+        "\nNothing to win: studies that end for it, the runs until then (50, 95 and 99 of 100 of \
+         these), and\nstudies in which more can be won than they say"
+    );
+    let rows = with_labels(
+        [SAYS, SAYS_AFTER, SAYS_WRONGLY].map(str::to_owned).to_vec(),
+        labels,
+        |method| {
+            let overall = &comparison.overall[method];
+            let share =
+                |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.1} %"));
+            vec![
+                share(overall.says),
+                spread(overall.says_after),
+                share(overall.says_wrongly),
+            ]
+        },
+    );
+    aligned(text, &rows);
     text.push('\n');
+}
+
+fn spread(of: Option<Percentiles>) -> String {
+    of.map_or("-".to_owned(), |p| {
+        [p.p50, p.p95, p.p99].map(number).join(" / ")
+    })
 }
 
 pub(super) fn find(method: &MethodResult, name: &str) -> Option<Estimate> {

@@ -38,8 +38,13 @@ pub(crate) fn quantile(freedom: f64) -> Option<f64> {
     if freedom > LARGE {
         return Some(NORMAL + (NORMAL * NORMAL * NORMAL + NORMAL) / (4.0 * freedom));
     }
+    quantile_of(UPPER, freedom)
+}
+
+/// This quantile of Student's t, for at most some thousand degrees of freedom.
+pub(crate) fn quantile_of(share: f64, freedom: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(distribution.inverse_cdf(UPPER)).filter(|quantile| quantile.is_finite())
+    Some(distribution.inverse_cdf(share)).filter(|quantile| quantile.is_finite())
 }
 
 #[cfg(test)]

@@ -219,9 +219,15 @@ impl<'a> Epoch<'a> {
         warm_start::ranks(&view, recommended, self.method().ranking(&view), false)
     }
 
-    /// The reason why no parametrization can make the runs faster, if there is one.
+    /// The reason why no parametrization can make the runs faster, whatever it is, if there is one.
+    pub fn cannot_matter(&self, history: &History) -> Option<Stopped> {
+        stopping::cannot_matter(&View::new(self.space, history, &[]), &self.settings.stop)
+    }
+
+    /// The reason why the default is the best choice, if there is one: nothing can matter, or too
+    /// little can be won.
     pub fn nothing_to_win(&self, history: &History) -> Option<Stopped> {
-        stopping::nothing_to_win(&View::new(self.space, history, &[]), &self.settings.stop)
+        stopping::nothing_to_win(&self.view(history), &self.settings)
     }
 
     /// The lack of headroom under a time limit in seconds; none if a run may explore.
@@ -307,7 +313,7 @@ impl<'a> Epoch<'a> {
         self.settings.method()
     }
 
-    fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
+    pub(crate) fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
         let view = View::new(self.space, history, &[]);
         Modelled::new(view, self.surrogates).capped(self.is_careful())
     }

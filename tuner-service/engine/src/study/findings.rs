@@ -6,7 +6,6 @@ use io_autotune_model::{
     ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Objective,
     ParameterEffect, ParameterEffects, Reason,
 };
-use io_autotune_search::history::by_point::View;
 
 use crate::guards::mixture::mixture;
 use crate::study::epoch::Epoch;
@@ -52,8 +51,7 @@ impl Epoch<'_> {
             .observed
             .ineffective()
             .map(|(one, effect)| ineffective(&one, effect));
-        let view = View::new(self.space(), history, &[]);
-        let nothing = stopping::nothing_to_win(&view, &self.settings().stop)
+        let nothing = stopping::nothing_to_win(&self.view(history), self.settings())
             .map(|stopped| nothing_to_win(&stopped.to_string()));
         let worse = self.elapsed_beside(history).filter(|one| one.vetoed);
         let worse = worse.map(|one| elapsed_worse(&one, facts.objective));

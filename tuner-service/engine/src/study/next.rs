@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
                 )
             }
             Rule::NothingToWin => told(
-                "the default, because no values can make the runs faster",
+                "the default, because there is nothing to win",
                 "nothing to win",
             ),
         }

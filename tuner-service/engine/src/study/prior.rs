@@ -6,7 +6,6 @@
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::Point;
 use io_autotune_search::MethodContext;
-use io_autotune_search::acquisition;
 use io_autotune_search::history::by_point::Known;
 use io_autotune_search::math::Portable;
 use io_autotune_search::neighbourhood;
@@ -16,11 +15,6 @@ use rand_chacha::ChaCha8Rng;
 
 /// The number of design points that run nevertheless.
 const KEPT: usize = 1;
-/// The least number of runs of other points than the default before the search may end because
-/// nothing is left to gain.
-const LEAST: usize = 6;
-/// The number of most promising points by the prior that are looked at.
-const PROMISED: usize = 64;
 
 /// The point that a prior promises to an epoch that has explored nothing, among those that may run.
 /// It is one step from the default, because a first step is small whatever other studies say.
@@ -56,27 +50,6 @@ pub(crate) fn replaces_design(context: &MethodContext<'_>) -> bool {
         posterior.surrogate.lean() >= TRUSTED && posterior.ranked.first() != Some(&view.default)
     });
     is_better && context.design.iter().filter(begun).count() >= KEPT
-}
-
-/// The largest expected improvement, as a share of the best known, of the prior's most promising
-/// points and of single steps from the best. None if the prior does not hold, or if too little has
-/// run.
-pub(crate) fn most_to_gain(view: &Modelled<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
-    let expected = view.expected().filter(|_| view.sequence().len() >= LEAST)?;
-    let posterior = view.posterior()?;
-    let best = posterior.ranked.first()?;
-    if posterior.surrogate.lean() < TRUSTED || *best == view.default {
-        return None;
-    }
-    let steps = neighbourhood::single_changes(view.space, best, rng);
-    let mut points: Vec<Point> = steps.into_iter().map(|(_, point)| point).collect();
-    points.extend(expected.best(PROMISED));
-    points.retain(|point| view.get(point).is_none_or(|known| known.mean().is_none()));
-    let predictions = posterior.surrogate.predict_all(&points);
-    let gains = predictions
-        .into_iter()
-        .map(|one| acquisition::improvement(posterior.incumbent, one));
-    Some(gains.fold(0.0, f64::max))
 }
 
 /// Adds to the reason how much it rests on other studies.

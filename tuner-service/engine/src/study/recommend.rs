@@ -37,7 +37,7 @@ pub struct Recommendation {
 }
 
 pub(crate) fn recommend(view: &Modelled<'_>, settings: &Settings) -> Option<Recommendation> {
-    if stopping::nothing_to_win(view, &settings.stop).is_some() {
+    if stopping::nothing_to_win(view, settings).is_some() {
         return None;
     }
     let ranking = settings.method().ranking(view);
@@ -78,7 +78,7 @@ fn best(view: &Modelled<'_>, settings: &Settings, ranking: &[Point]) -> Option<(
 /// How elapsed of the best by the objective compares with the default's, if the objective is
 /// another than elapsed.
 pub(crate) fn elapsed_beside(view: &Modelled<'_>, settings: &Settings) -> Option<ElapsedBeside> {
-    if !veto::is_beside(view) || stopping::nothing_to_win(view, &settings.stop).is_some() {
+    if !veto::is_beside(view) || stopping::nothing_to_win(view, settings).is_some() {
         return None;
     }
     let (best, _) = best(view, settings, &settings.method().ranking(view))?;

@@ -294,32 +294,38 @@ impl Serialize for SettingsOfTheMethod<'_> {
     }
 }
 
-/// The settings that did not exist before version 13 of the engine, by method: what the method did
-/// then. Their defaults are others.
-const BEFORE_13: [(&str, &str, &str); 3] = [
+/// The settings that did not exist before version 13 of the engine, the last one not before 15, by
+/// table: what the engine did then. Their defaults are others.
+const YOUNGER: [(&str, &str, &str); 4] = [
     ("robert2020", "revisits", r#""never""#),
     ("cao2018-genetic", "selection", r#""ranks""#),
     ("cao2018-genetic", "crossover_rate", "1.0"),
+    ("stop", "least_gain", "0.0"),
 ];
 
-/// The settings of the main method that version 14 of the engine has no longer.
-const UNTIL_13: [&str; 2] = ["new_point_every", "later_runs"];
+/// The settings that version 14 of the engine had no longer, and those of `stop`, which 15 has not.
+const GONE: [&str; 6] = [
+    "new_point_every",
+    "later_runs",
+    "improvement",
+    "distinct",
+    "distance",
+    "nothing_left",
+];
 
 /// Reads the settings that a run stored. A run stores every setting of its method, so one that is
 /// missing is younger than the run: it means what the method did without it, and not its default. One
 /// that no method has any more is left out: only a replay by an earlier engine would need it.
 pub fn stored_settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
     let mut stored = serde_json::Value::deserialize(deserializer)?;
-    for name in ["surrogate-genetic", "default"] {
+    for name in ["surrogate-genetic", "default", "stop"] {
         let table = stored.get_mut(name).and_then(|table| table.as_object_mut());
         if let Some(table) = table {
-            table.retain(|setting, _| !UNTIL_13.contains(&setting.as_str()));
+            table.retain(|setting, _| !GONE.contains(&setting.as_str()));
         }
     }
-    for (method, setting, meant) in BEFORE_13 {
-        let table = stored
-            .get_mut(method)
-            .and_then(|table| table.as_object_mut());
+    for (name, setting, meant) in YOUNGER {
+        let table = stored.get_mut(name).and_then(|table| table.as_object_mut());
         if let Some(table) = table.filter(|table| !table.contains_key(setting)) {
             let meant = serde_json::from_str(meant).map_err(D::Error::custom)?;
             table.insert(setting.to_owned(), meant);
@@ -338,7 +344,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::study::stopping::settings::{Distinct, Improvement, NothingLeft};
 
     #[test]
     fn defaults_are_valid_and_round_trip() {
@@ -382,7 +387,7 @@ mod tests {
             )
             .replacen(
                 r#""stop": {}"#,
-                "\"stop\": {\n    \"little_io\": {\n      \"share\": 0.03,\n      \"call_ms\": 1.0,\n      \"mb_per_second\": 10.0\n    },\n    \"unread_runs\": 3\n  }",
+                "\"stop\": {\n    \"little_io\": {\n      \"share\": 0.03,\n      \"call_ms\": 1.0,\n      \"mb_per_second\": 10.0\n    },\n    \"unread_runs\": 3,\n    \"least_gain\": 0.05\n  }",
                 1,
             )
             .replacen(
@@ -464,6 +469,8 @@ mod tests {
             "surrogate-genetic": {"design_points": 6, "new_point_every": 0, "later_runs": 3000},
             "regret": {"default_runs": 3.0, "share": 0.1, "design_most": 2.0},
             "robert2020": {"selection": {"kind": "probabilistic"}, "mutation_rate": 0.25},
+            "stop": {"improvement": {"runs": 5, "share": 0.1}, "nothing_left": {"share": 0.01},
+                "unread_runs": 7},
             "cao2018-dqn": {"discount": 0.5}, "prior": "off", "baseline_lost_runs": 2}"#;
         let read = stored_settings(&mut serde_json::Deserializer::from_str(stored)).unwrap();
         assert_eq!(read.method, MethodName::Robert2020);
@@ -475,6 +482,7 @@ mod tests {
         assert_eq!(read.robert2020.mutation_rate, 0.25);
         assert_eq!(read.cao2018_dqn.discount, 0.5);
         assert_eq!(read.surrogate_genetic.design_points, 6);
+        assert_eq!((read.stop.unread_runs, read.stop.least_gain), (7, 0.0));
     }
 
     #[test]
@@ -632,18 +640,7 @@ mod tests {
             ("drift.inherited", |s| s.drift.inherited = 0),
             ("drift.design_points", |s| s.drift.design_points = 1),
             ("drift.budget", |s| s.drift.budget = 1),
-            ("stop.improvement.share", |s| {
-                s.stop.improvement = Some(Improvement {
-                    runs: 5,
-                    share: 0.0,
-                })
-            }),
-            ("stop.distinct.least", |s| {
-                s.stop.distinct = Some(Distinct { runs: 5, least: 6 })
-            }),
-            ("stop.nothing_left.share", |s| {
-                s.stop.nothing_left = Some(NothingLeft { share: f64::NAN })
-            }),
+            ("stop.least_gain", |s| s.stop.least_gain = f64::NAN),
             ("stop.little_io.mb_per_second", |s| {
                 s.stop.little_io.mb_per_second = 0.0;
             }),

@@ -412,7 +412,7 @@ impl Situation<'_> {
     }
 
     pub(crate) fn searches(&self) -> bool {
-        self.is_open() && self.next_of_design().is_none() && self.criterion_met().is_none()
+        self.is_open() && self.next_of_design().is_none()
     }
 
     /// The method's proposal, or the best known parametrization while it waits for results. None if
@@ -432,12 +432,8 @@ impl Situation<'_> {
         }
     }
 
-    fn criterion_met(&self) -> Option<Stopped> {
-        stopping::met(&self.view, &self.settings().stop, &mut self.rng())
-    }
-
     pub(crate) fn nothing_to_win(&self) -> Option<Stopped> {
-        let of = || stopping::nothing_to_win(&self.view, &self.settings().stop);
+        let of = || stopping::nothing_to_win(self.own(), self.settings());
         *self.nothing_to_win.get_or_init(of)
     }
 
@@ -453,9 +449,7 @@ impl Situation<'_> {
                 bound: regret.bound,
             })
         };
-        self.nothing_to_win()
-            .or_else(spent)
-            .or_else(|| self.criterion_met())
+        self.nothing_to_win().or_else(spent)
     }
 
     /// The expected regret, runs in flight included.

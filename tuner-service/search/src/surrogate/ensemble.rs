@@ -154,23 +154,51 @@ impl Ensemble {
             return Vec::new();
         };
         let seen = first.seen(points);
-        let mut each: Vec<(f64, Vec<Prediction>)> = self
-            .members
-            .iter()
-            .map(|(weight, member)| (*weight, member.predict_seen(&seen)))
-            .collect();
         let told = self.told(points);
-        for (member, (_, predictions)) in each.iter_mut().enumerate() {
+        self.mixed(points.len(), |place, member| {
+            let mut predictions = member.predict_seen(&seen);
             for (point, one) in predictions.iter_mut().enumerate() {
-                one.mean += told(member, point);
+                one.mean += told(place, point);
             }
-        }
+            predictions
+        })
+    }
+
+    /// How much higher log elapsed is at `from` than at each of these points: the mean and variance
+    /// of the mixture of the processes' predictions of the difference. It varies less than both
+    /// predictions together, because they share what is unknown.
+    pub fn above(&self, from: &Point, points: &[Point]) -> Vec<Prediction> {
+        let Some((_, first)) = self.members.first() else {
+            return Vec::new();
+        };
+        let (seen, of) = (first.seen(points), first.space.seen(from));
+        let told = self.told(points);
+        let told_of = self.told(std::slice::from_ref(from));
+        self.mixed(points.len(), |place, member| {
+            let mut differences = member.above(&of, &seen);
+            for (point, one) in differences.iter_mut().enumerate() {
+                one.mean += told_of(place, 0) - told(place, point);
+            }
+            differences
+        })
+    }
+
+    /// The mixture of the members' predictions of `values` quantities.
+    fn mixed(
+        &self,
+        values: usize,
+        of: impl Fn(usize, &Surrogate) -> Vec<Prediction>,
+    ) -> Vec<Prediction> {
+        let members = self.members.iter().enumerate();
+        let each: Vec<(f64, Vec<Prediction>)> = members
+            .map(|(place, (weight, member))| (*weight, of(place, member)))
+            .collect();
         let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
             each.iter()
                 .map(|(weight, predictions)| weight * of(predictions[place]))
                 .sum()
         };
-        (0..points.len())
+        (0..values)
             .map(|place| {
                 let mean = average(place, &|one| one.mean);
                 // The variance within members plus the variance between them.

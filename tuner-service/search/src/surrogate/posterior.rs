@@ -177,6 +177,11 @@ impl Fitted {
         self.fit.surrogate.predict(point)
     }
 
+    /// How much higher log elapsed is at `from` than at each of these points.
+    pub fn above(&self, from: &Point, points: &[Point]) -> Vec<Prediction> {
+        self.fit.surrogate.above(from, points)
+    }
+
     /// The variance of a run's log elapsed around its parametrization's mean, estimated from
     /// repeated runs.
     pub fn noise(&self) -> f64 {

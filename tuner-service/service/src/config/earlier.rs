@@ -42,7 +42,7 @@ const fn program(key: &'static str, name: &'static str) -> Earlier {
 }
 
 const ENDS: &str =
-    "a search ends when its budget is spent, or by little_io or unread_runs; remove the line";
+    "a search ends when its budget is spent, or when nothing can be won; remove the line";
 const OWN: &str = "surrogate-genetic is as it was measured; remove the table";
 
 /// What each is read as.

@@ -61,6 +61,12 @@ pub(crate) struct Arguments {
     /// Begin each study with the other defaults that the tables name (`first`), before the design.
     #[arg(long)]
     pub(crate) defaults_first: bool,
+    /// SHARE: as if no parametrization were faster than the default by more than this share.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) most_to_win: Option<f64>,
+    /// FACTOR: as if runs scattered by this many times as much as they do.
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub(crate) noise: Option<f64>,
     /// How many threads replay; all cores, if left out. The figures do not depend on it.
     #[arg(long)]
     pub(crate) threads: Option<NonZero<usize>>,
@@ -107,6 +113,22 @@ pub(crate) enum Format {
 pub(crate) enum Outside {
     Fails,
     Slow,
+}
+
+fn share(word: &str) -> Result<f64, String> {
+    number(word)
+        .filter(|share| *share < 1.0)
+        .ok_or_else(|| "a share is from 0 to below 1".to_owned())
+}
+
+fn factor(word: &str) -> Result<f64, String> {
+    number(word)
+        .filter(|factor| *factor <= 10.0)
+        .ok_or_else(|| "a factor is from 0 to 10".to_owned())
+}
+
+fn number(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|number: &f64| *number >= 0.0)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 /// Replays, writes the plots, and returns the text to print.
 fn run(simulate: &Arguments) -> Result<String, SimulateError> {
-    let tables = read(&simulate.tables)?;
+    let tables = read(simulate)?;
     let mut methods = match simulate.preset {
         Some(Preset::Robert2020TableV) => preset::robert2020_table_v(),
         Some(Preset::Robert2020TableVOfTheTested) => preset::robert2020_table_v_of_the_tested(),
@@ -101,10 +101,16 @@ fn run(simulate: &Arguments) -> Result<String, SimulateError> {
     }
 }
 
-fn read(paths: &[PathBuf]) -> Result<Vec<Table>, SimulateError> {
-    let mut tables: Vec<Table> = Vec::new();
+fn read(arguments: &Arguments) -> Result<Vec<Table>, SimulateError> {
+    let (paths, mut tables) = (&arguments.tables, Vec::<Table>::new());
     for (place, path) in paths.iter().enumerate() {
-        let table = Table::read(path).map_err(Box::new)?;
+        let mut table = Table::read(path).map_err(Box::new)?;
+        if let Some(share) = arguments.most_to_win {
+            table = table.with_most_to_win(share);
+        }
+        if let Some(factor) = arguments.noise {
+            table = table.with_noise(factor);
+        }
         if let Some(left_out) = table.file.left_out() {
             console::say(&format!("{}: {left_out}", path.display()));
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Phase, Prior, RecentRun, Settings, SharedSource, Source,
-    Space, SurrogateCache, Tally, Tested,
+    Epoch, History, Parametrization, Prior, RecentRun, Settings, SharedSource, Source, Space,
+    SurrogateCache, Tally, Tested,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -60,8 +60,6 @@ pub(crate) struct Life {
     pub(crate) average: Vec<f64>,
     /// The time above the default's, in runs of the default.
     pub(crate) harm: Vec<f64>,
-    /// The runs before the search was over: all, if it was not.
-    pub(crate) searched: f64,
     #[serde(skip)]
     pub(crate) history: History,
 }
@@ -77,7 +75,6 @@ impl Life {
             recommended: mean(|one| &one.recommended),
             average: mean(|one| &one.average),
             harm: mean(|one| &one.harm),
-            searched: lives.iter().map(|one| one.searched).sum::<f64>() / lives.len() as f64,
             history: History::default(),
         }
     }
@@ -137,9 +134,6 @@ pub(crate) fn live(
     let (mut sum, mut harm) = (0.0, 0.0);
     for number in 1..=LOOKS[LOOKS.len() - 1] {
         let next = epoch.suggest(history, &[]);
-        if next.phase != Phase::Settled {
-            life.searched = number as f64;
-        }
         let given = &next.parametrization;
         let log_ratio = application.log_ratio(space, given);
         let elapsed = application.run(space, given, &mut rng);

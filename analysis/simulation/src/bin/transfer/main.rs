@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use io_autotune_engine::{MOST_SOURCES, NothingLeft, Settings, SharedSource, Source, Space};
+use io_autotune_engine::{MOST_SOURCES, Settings, SharedSource, Source, Space};
 use io_autotune_optimize::session::outside_slurm;
 use io_autotune_simulation::parallel;
 use io_autotune_simulation::preset::without_proofs;
@@ -32,9 +32,6 @@ const USAGE: &str =
     "transfer [--sites N] [--lives N] [--seed N] [--patterns FOLDER] [--only-patterns FILE]";
 const NOISES: [f64; 3] = [0.05, 0.10, 0.20];
 
-/// The share that is worth a search, where a study stops when nothing is left.
-const LEFT: f64 = 0.01;
-
 /// Whose studies a study begins from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
@@ -47,10 +44,6 @@ enum From {
     Adversaries,
     /// Three of these, and as many of its site.
     Mixed,
-    /// Nobody, and the search stops when nothing is left.
-    NobodyStopping,
-    /// Likewise, the other applications of the site.
-    SiteStopping,
 }
 
 const ALL: [(From, &str); 5] = [
@@ -61,11 +54,6 @@ const ALL: [(From, &str); 5] = [
     (From::Mixed, "three of these, three of the site"),
 ];
 
-/// Measured besides, and of them only how long they search.
-const STOPPING: [(From, &str); 2] = [
-    (From::NobodyStopping, "nobody"),
-    (From::SiteStopping, "the site"),
-];
 /// Lives of each pattern, for one of each simulated application.
 const PATTERN_LIVES: u64 = 5;
 
@@ -126,8 +114,8 @@ struct Measured {
     only_patterns: Option<PathBuf>,
 }
 
-/// The mean life of one application, from each of [`ALL`] and [`STOPPING`]; a pattern's, from nobody
-/// and from the others.
+/// The mean life of one application, from each of [`ALL`]; a pattern's, from nobody and from the
+/// others.
 type Target = Vec<Life>;
 
 fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
@@ -142,8 +130,6 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
     };
     let count = site::FAMILIES * site::MEMBERS;
     let usual = without_proofs();
-    let mut stopping = usual.clone();
-    stopping.stop.nothing_left = Some(NothingLeft { share: LEFT });
     let studied = |application: &Application, seed: u64| {
         learnt(space, &Noisy(application, noise), &usual, seed)
     };
@@ -170,11 +156,10 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         let siblings = nearest(siblings.collect(), &own.measures, MOST_SOURCES);
         let against: Vec<&Source> = of_site[place].1.iter().flatten().collect();
         let unrelated = of_site.iter().filter_map(|(_, _, study)| study.as_ref());
-        let all = ALL.iter().chain(&STOPPING).copied();
-        let of_all = all.map(|(from, _)| {
+        let of_all = ALL.iter().map(|(from, _)| {
             let sources: Vec<Source> = match from {
-                From::Nobody | From::NobodyStopping => Vec::new(),
-                From::Site | From::SiteStopping => siblings.clone(),
+                From::Nobody => Vec::new(),
+                From::Site => siblings.clone(),
                 From::Unrelated => unrelated.clone().cloned().collect(),
                 From::Adversaries => against.iter().copied().cloned().collect(),
                 From::Mixed => {
@@ -183,12 +168,8 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
                 }
             };
             let sources = shared(sources);
-            let settings = match from {
-                From::NobodyStopping | From::SiteStopping => &stopping,
-                _ => &usual,
-            };
             let own = Noisy(own, noise);
-            let live = |number| live(space, &own, (settings, &sources), number);
+            let live = |number| live(space, &own, (&usual, &sources), number);
             let numbers = (0..lives).map(|life| number(site, place, 32 + life));
             Life::mean(&numbers.map(live).collect::<Vec<_>>())
         });
@@ -352,37 +333,6 @@ fn page(out: &mut impl Write, all: &[(String, Vec<Target>)], of: &Measured) -> R
             share(&|ratio| ratio < 0.99)
         )
     })?;
-    section(
-        out,
-        "Where a search stops when nothing is left",
-        &format!(
-            "With the engine's `stop.nothing_left.share = {LEFT}`, which no site has: runs before the search is over, of at\n\
-             most 50, and what is recommended after 50 runs, over the best point and over that of a search that goes on."
-        ),
-        &[
-            "noise",
-            "begins from",
-            "runs",
-            "after 50 runs",
-            "over a search that goes on",
-        ],
-        2,
-    )?;
-    for (label, targets) in all {
-        for (place, (_, name)) in STOPPING.iter().enumerate() {
-            let (stopping, going_on, last) = (ALL.len() + place, place, LOOKS.len() - 1);
-            let runs = mean(targets.iter().map(|one| one[stopping].searched));
-            let recommended =
-                |from: usize| targets.iter().map(move |one| one[from].recommended[last]);
-            let both = recommended(stopping).zip(recommended(going_on));
-            let ratio = mean(both.map(|(one, other)| one / other));
-            let recommended = mean(recommended(stopping));
-            writeln!(
-                out,
-                "| {label} | {name} | {runs} | {recommended} | {ratio} |"
-            )?;
-        }
-    }
     Ok(())
 }
 

@@ -4,9 +4,7 @@ use proptest::prelude::*;
 
 use super::Epoch;
 use crate::study::settings::{MethodName, Settings};
-use crate::study::stopping::settings::{
-    Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
-};
+use crate::study::stopping::settings::{LittleIo, Stop};
 use crate::testing::{
     any_constrained, categories, grid, huge, integers, recommend, storage, suggest,
 };
@@ -125,12 +123,9 @@ prop_compose! {
         if kinds[4] {
             let runs = points % 20;
             settings.stop = Stop {
-                improvement: Some(Improvement { runs, share }),
-                distinct: Some(Distinct { runs, least: exploring }),
-                distance: Some(Distance { runs, least: rate }),
-                nothing_left: Some(NothingLeft { share }),
                 little_io: LittleIo { share, call_ms: 1.0, mb_per_second: 10.0 },
                 unread_runs: runs,
+                least_gain: share,
             };
         }
         if kinds[0] {

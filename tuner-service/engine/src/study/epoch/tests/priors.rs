@@ -8,9 +8,7 @@ use io_autotune_search::math::Portable;
 use io_autotune_search::surrogate::prior::{Prior, Source};
 
 use crate::study::epoch::Epoch;
-use crate::study::proof::settings::ProofSettings;
 use crate::study::settings::{PriorFrom, Settings};
-use crate::study::stopping::settings::NothingLeft;
 use crate::testing::{Outcome, finish, grid, started};
 use io_autotune_model::reason::{Reason, Suggestion};
 
@@ -172,27 +170,4 @@ fn turned_off_and_for_published_methods_a_prior_changes_nothing() {
         let without = live(&settings, None, 40.0, 25);
         assert_eq!(live(&settings, Some(&prior), 40.0, 25), without);
     }
-}
-
-#[test]
-fn a_prior_that_holds_tells_when_nothing_is_left_to_gain() {
-    let prior = prior(40.0);
-    let mut settings = Settings {
-        proof: ProofSettings::NEVER,
-        ..Settings::default()
-    };
-    settings.stop.nothing_left = Some(NothingLeft { share: 0.01 });
-    let searched = |prior: Option<&Arc<Prior>>, lowest: f64| {
-        let (_, all) = live(&settings, prior, lowest, 60);
-        let last = all.iter().rposition(|one| one.role.explores());
-        let settled = all.iter().position(|one| one.phase == Phase::Settled);
-        assert!(settled.is_none_or(|place| last < Some(place)));
-        settled.unwrap_or(all.len())
-    };
-    let (with, without) = (searched(Some(&prior), 40.0), searched(None, 40.0));
-    assert!(3 * with < 2 * without, "{with} of {without} runs");
-    // The point that was fastest for other studies is slowest here, so the study searches by
-    // itself.
-    let contrary = searched(Some(&prior), 250.0);
-    assert!(contrary > with, "{contrary} runs");
 }
