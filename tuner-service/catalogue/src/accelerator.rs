@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use io_autotune_configuration::parse_recoverable;
-use io_autotune_model::{Constraint, Parameter, Space, UsedIf};
+use io_autotune_model::{Constraint, Moments, Parameter, Recipe, Space, UsedIf};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -11,6 +11,7 @@ use crate::delivery::{Deliveries, is_plain_name};
 use crate::fault::{AcceleratorError, Faults};
 use crate::need::Need;
 use crate::read_back::ReadBack;
+use crate::recipe::{self, Offer};
 use crate::risk::{self, AT_RISK, Risk};
 use crate::space::Described;
 
@@ -38,6 +39,8 @@ pub struct Accelerator {
     pub space: Space,
     /// The delivery of a parametrization and its read-back, for each file.
     pub parts: Vec<Part>,
+    /// Settings that were published for it.
+    pub recipes: Vec<Offer>,
     /// The values of the space that change more than the time of a job.
     pub risks: Vec<Risk>,
     /// The accelerator with the values that this one leaves out because of their risk, if the file
@@ -63,6 +66,8 @@ struct Document {
     parameters: Vec<Spanned<Parameter>>,
     #[serde(default)]
     risks: Vec<risk::Entry>,
+    #[serde(default)]
+    recipes: Vec<recipe::Entry>,
     delivery: Deliveries,
     read_back: Option<ReadBack>,
 }
@@ -148,6 +153,9 @@ impl Accelerator {
             true => risk::risks(&document.risks, &document.parameters, &mut faults),
             false => Vec::new(),
         };
+        if let Some(space) = space.as_ref().filter(|_| is_space_whole) {
+            recipe::check(&document.recipes, space, &mut faults);
+        }
         let safe = space
             .as_ref()
             .map(|space| risk::space_without(space, &risks));
@@ -176,12 +184,16 @@ impl Accelerator {
             tried_on: document.tried_on,
             needs: document.needs,
             used_if: document.used_if,
+            recipes: recipe::offers(&document.recipes, &safe),
             space: safe,
             parts: vec![part],
             risks: Vec::new(),
             at_risk: None,
         };
-        let at_risk = (!risks.is_empty()).then(|| accelerator.at_risk(space, risks));
+        let at_risk = (!risks.is_empty()).then(|| Self {
+            recipes: recipe::offers(&document.recipes, &space),
+            ..accelerator.at_risk(space, risks)
+        });
         Ok(Self {
             at_risk: at_risk.map(Arc::new),
             ..accelerator
@@ -210,6 +222,34 @@ impl Accelerator {
         let left_out = self.at_risk.iter().flat_map(|other| &other.risks);
         let risks = self.risks.iter().chain(left_out);
         risks.map(ToString::to_string).collect()
+    }
+
+    /// The recipes for a job whose runs of the default have these measures, in the file's order.
+    #[must_use]
+    pub fn recipes_for(&self, measures: &BTreeMap<String, Moments>) -> Vec<Recipe> {
+        let fitting = self.recipes.iter().filter(|offer| offer.fits(measures));
+        fitting.map(|offer| offer.recipe.clone()).collect()
+    }
+
+    /// The recipes, one line each: a name, the values that it changes, why, and its source.
+    #[must_use]
+    pub fn recipes_told(&self) -> Vec<String> {
+        let default = self.space.default();
+        let told = self.recipes.iter().map(|Offer { recipe, .. }| {
+            let values = recipe.parametrization.0.iter();
+            let changed = values.filter(|(name, value)| default.0.get(*name) != Some(*value));
+            let changed: Vec<String> = changed
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            format!(
+                "{}: {}: {} ({})",
+                recipe.name,
+                changed.join(" "),
+                recipe.why,
+                recipe.source
+            )
+        });
+        told.collect()
     }
 
     /// Each delivery in a few words, for people.
@@ -273,6 +313,8 @@ fn names(text: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_model::Measure;
+
     use super::*;
 
     /// A catalogue file that can be read can be rendered, and one that is refused is refused by its
@@ -381,6 +423,74 @@ value = "{depth}"
     }
 
     #[test]
+    fn a_recipe_names_values_of_the_file_and_fits_what_runs_show() {
+        let advised = r#"
+[[recipes]]
+name = "many-threads"
+values = { threads = 8 }
+why = "Small calls wait for one another."
+source = "the manual, section 3"
+when = [{ measure = "asked_read_bytes", per = "read_calls", most = 65536.0 }]
+[[recipes]]
+name = "deep"
+values = { threads = 4, depth = 4 }
+why = "Depth hides latency."
+source = "the manual, section 4"
+"#;
+        let accelerator = Accelerator::parse(&format!("{SMALL}{advised}")).unwrap();
+        assert_eq!(
+            accelerator.recipes_told(),
+            [
+                "many-threads: threads=8: Small calls wait for one another. (the manual, section 3)",
+                "deep: depth=4 threads=4: Depth hides latency. (the manual, section 4)"
+            ]
+        );
+        let names = |measures: &[(Measure, f64)]| -> Vec<String> {
+            let moments = measures.iter().map(|(measure, value)| {
+                let (count, mean) = (4, value.ln());
+                let moments = Moments {
+                    count,
+                    mean,
+                    m2: 0.0,
+                };
+                (measure.as_str().to_owned(), moments)
+            });
+            let fitting = accelerator.recipes_for(&moments.collect());
+            fitting.into_iter().map(|one| one.name).collect()
+        };
+        let read = |bytes| [(Measure::AskedRead, bytes), (Measure::ReadCalls, 1000.0)];
+        assert_eq!(names(&read(4096e3)), ["many-threads", "deep"]);
+        assert_eq!(names(&read(1e9)), ["deep"], "of a megabyte each");
+        assert_eq!(
+            names(&[(Measure::AskedRead, 1.0)]),
+            ["deep"],
+            "calls are not known"
+        );
+        for (from, to, expected) in [
+            (
+                "threads = 8 ",
+                "threads = 9 ",
+                "must be an integer from 1 to 8",
+            ),
+            ("threads = 8 ", "threads = 2 ", "these are the defaults"),
+            ("threads = 8 ", "fibres = 8 ", "fibres"),
+            ("\"deep\"", "\"many-threads\"", "a name of its own"),
+            (
+                "\"the manual, section 3\"",
+                "\"\"",
+                "say where it was published",
+            ),
+            ("most = 65536.0", "most = -1.0", "numbers of at least 0"),
+            (", most = 65536.0", "", "give least, most, or both"),
+            ("\"read_calls\"", "\"cals\"", "cals"),
+        ] {
+            let text = format!("{SMALL}{}", advised.replace(from, to));
+            let error = Accelerator::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
     fn a_value_at_risk_is_searched_only_under_the_name_that_says_so() {
         let risky = r#"
 [[parameters]]
@@ -438,6 +548,11 @@ why = "It writes another layout."
             taken,
             ["write_back=on: Other nodes see what is written only after a while."]
         );
+        // A recipe with such a value is one of those who asked for it.
+        let advised = "[[recipes]]\nname = \"r\"\nvalues = { write_back = \"on\" }\nwhy = \"w\"\nsource = \"s\"\n";
+        let accelerator = Accelerator::parse(&format!("{SMALL}{risky}{advised}")).unwrap();
+        assert_eq!(accelerator.recipes, []);
+        assert_eq!(accelerator.at_risk.unwrap().recipes.len(), 1);
         for (from, to, expected) in [
             (
                 "values = [\"on\"]",

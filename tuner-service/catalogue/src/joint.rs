@@ -109,6 +109,8 @@ pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, Jo
         needs: needs.into_iter().copied().collect(),
         used_if: None,
         space: space(&name, &parts)?,
+        // Nobody has published what to begin with for several together.
+        recipes: Vec::new(),
         risks: risks(accelerators, &parts),
         at_risk: None,
         parts,

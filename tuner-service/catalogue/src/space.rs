@@ -126,6 +126,7 @@ struct Document {
     measures: Vec<String>,
     #[serde(default)]
     first: Vec<Spanned<BTreeMap<String, Value>>>,
+    recipes: Option<IgnoredAny>,
     risks: Option<IgnoredAny>,
     needs: Option<IgnoredAny>,
     used_if: Option<IgnoredAny>,
@@ -182,6 +183,7 @@ impl Document {
             return Err(found);
         }
         let of_jobs = [
+            ("recipes", self.recipes),
             ("risks", self.risks),
             ("needs", self.needs),
             ("used_if", self.used_if),

@@ -65,6 +65,9 @@ pub(crate) fn described(accelerator: &Accelerator) -> String {
     for words in accelerator.ways() {
         text.push_str(&format!("  {words}\n"));
     }
+    for recipe in accelerator.recipes_told() {
+        text.push_str(&format!("  recipe: {recipe}\n"));
+    }
     for risk in accelerator.risks_told() {
         text.push_str(&format!("  at risk: {risk}\n"));
     }

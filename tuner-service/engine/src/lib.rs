@@ -35,7 +35,7 @@ pub use io_autotune_model::{
     Condition, Constraint, DRIFT_RUNS, Domain, Drift, History, IneffectiveParameter, MOST_MEASURES,
     Mixture, Moments, Next, NoHeadroom, ObservedValue, Outlook, OverBudget, Parameter,
     ParameterEffect, ParameterEffects, Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason,
-    RecentRun, Role, Rule, SampleError, SettledRun, Space, SpaceError, Standing, Stopped,
+    RecentRun, Recipe, Role, Rule, SampleError, SettledRun, Space, SpaceError, Standing, Stopped,
     Suggestion, Tally, Tested, UnknownWord, UsedIf, Value, carried, carried_parametrization,
 };
 pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};

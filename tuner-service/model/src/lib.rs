@@ -15,6 +15,7 @@ pub mod not_counted;
 pub mod objective;
 pub mod overridden;
 pub mod reason;
+pub mod recipe;
 pub mod rows;
 pub mod rule;
 pub mod run;
@@ -47,6 +48,7 @@ pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, Param
 pub use reason::{
     Acquisition, BestKnownBecause, LostDefault, NoHeadroom, Reason, Stopped, Suggestion,
 };
+pub use recipe::Recipe;
 pub use rows::{AuditLine, JobName, Outcome, Pin, Removed};
 pub use rule::{Headroom, LongerLimit, Next, Others, Pause, Progress, Rule, Standing, Unknown};
 pub use run::{Phase, Role};

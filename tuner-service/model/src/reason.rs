@@ -147,6 +147,15 @@ pub enum Reason {
         /// How the default's runs ended.
         default: LostDefault,
     },
+    /// A setting that was published for the accelerator, before this study's own design.
+    Recipe {
+        /// Its name in the accelerator's file.
+        name: String,
+        /// Why it should help.
+        why: String,
+        /// Where it was published.
+        source: String,
+    },
     /// A parametrization that other studies of the space found fast, before this study's own
     /// design.
     Promised {
@@ -154,6 +163,10 @@ pub enum Reason {
         studies: u64,
         /// The predicted elapsed, as a share of the default's.
         predicted: f64,
+        /// The number of other users whose studies find it harmless, so that it runs without small
+        /// steps before it. None if it is itself a small step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        users: Option<u64>,
     },
     /// The reason where the decision also rests on a prior from other studies of the space.
     Prior {
@@ -664,7 +677,22 @@ impl fmt::Display for Reason {
                 frozen.join(", ")
             ),
             Reason::DefaultLost { reason, default } => write!(f, "{reason}; {default}"),
-            Reason::Promised { studies, predicted } => write!(
+            Reason::Recipe { name, why, source } => {
+                write!(f, "the recipe {name} of this accelerator: {why} ({source})")
+            }
+            Reason::Promised {
+                predicted,
+                users: Some(users),
+                ..
+            } => write!(
+                f,
+                "the studies of {users} other users of this accelerator at this site each find it \
+                 harmless, and together they expect it to take {:.0} % of the default's time",
+                100.0 * predicted
+            ),
+            Reason::Promised {
+                studies, predicted, ..
+            } => write!(
                 f,
                 "{} of this accelerator at this site expect{} it to take {:.0} % of the default's time",
                 other_studies(*studies),

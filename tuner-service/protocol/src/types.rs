@@ -617,6 +617,10 @@ pub struct AcceleratorDetail {
     pub space: Space,
     /// How parametrizations are delivered, one line each.
     pub delivery: Vec<String>,
+    /// Settings that were published for it, one line each: a name, the values that it changes, why,
+    /// and the source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipes: Vec<String>,
     /// The values that change more than a job's time, and what else they change, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,

@@ -20,9 +20,9 @@ pub struct MethodContext<'a> {
     pub view: &'a Modelled<'a>,
     /// The epoch's design, the nearest point to the default first.
     pub design: &'a [Point],
-    /// The number of design points, the first ones, that are inherited: they ran well in the epoch
-    /// before.
-    pub inherited: usize,
+    /// The number of design points, the first ones, that somebody knows: they ran well in the epoch
+    /// before, or are published for the accelerator.
+    pub known_elsewhere: usize,
     /// The regret budget.
     pub regret: &'a RegretSettings,
     /// The maximum number of design and search runs.
@@ -87,11 +87,12 @@ impl<'a> MethodContext<'a> {
         self.view.space
     }
 
-    /// Returns true if the point is inherited: it ran well in the epoch before.
-    pub fn is_inherited(&self, point: &Point) -> bool {
+    /// Returns true if somebody knows the point: it ran well in the epoch before, or is published
+    /// for the accelerator.
+    pub fn is_known_elsewhere(&self, point: &Point) -> bool {
         self.design
             .iter()
-            .take(self.inherited)
+            .take(self.known_elsewhere)
             .any(|one| one == point)
     }
 

@@ -156,7 +156,7 @@ pub fn with_design<T>(
     closure(&MethodContext {
         view: &view,
         design,
-        inherited: 0,
+        known_elsewhere: 0,
         regret: &RegretSettings::default(),
         budget: 50,
         explored: history.tally.explored + view.exploring(),

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     Choice, Decided, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Outlook,
-    Parametrization, Pending, PriorFrom, Reason, Recommendation, RestrictedSpace, Role, Settings,
-    SharedSource, Space, Standing, Steering, Suggestion, SurrogateCache, mixture,
+    Parametrization, Pending, PriorFrom, Reason, Recipe, Recommendation, RestrictedSpace, Role,
+    Settings, SharedSource, Space, Standing, Steering, Suggestion, SurrogateCache, mixture,
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
@@ -100,6 +100,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) others: &'a [&'a History],
     /// The sources of a prior: other studies of the accelerator.
     pub(crate) sources: &'a [Arc<SharedSource>],
+    /// The accelerator's recipes that fit what runs of the default showed.
+    pub(crate) recipes: &'a [Recipe],
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
@@ -125,6 +127,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
         history,
         others,
         sources,
+        recipes,
         pending,
         settings,
         seed,
@@ -146,7 +149,8 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
         .with_outlook(outlook)
-        .with_prior(prior.as_ref());
+        .with_prior(prior.as_ref())
+        .with_recipes(recipes);
     if let Some(draw) = draw {
         epoch = epoch.with_draw(draw);
     }
@@ -231,12 +235,14 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let recommended = occasion.busy.unwrap_or(&own);
     let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
     let (begun_from, sources) = sources_of(state, occasion.settings, occasion.surrogates);
+    let recipes = recipes_of(occasion.accelerator, state);
     let chosen = |steering: &Steering| {
         choose(&Inputs {
             space: &state.space,
             history: &state.history,
             others: &others,
             sources: &sources,
+            recipes: &recipes,
             pending: &state.pending,
             settings: occasion.settings,
             seed: state.seed,
@@ -288,6 +294,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         suggestion: with_others(
             state,
             &begun_from,
+            &recipes,
             json!({
                 "rule": rule,
                 "reason": suggestion.reason,
@@ -318,9 +325,21 @@ pub(crate) struct Other {
     pub(crate) judged: i64,
 }
 
+/// A source of a decision's prior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BegunFrom {
+    #[serde(flatten)]
+    pub(crate) epoch: Other,
+    /// The user whose study it is, as a number that tells the users of this decision's sources
+    /// apart. Decisions of engine 14 and earlier have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<u32>,
+}
+
 fn with_others(
     state: &StudyState,
-    sources: &[Other],
+    sources: &[BegunFrom],
+    recipes: &[Recipe],
     mut suggestion: serde_json::Value,
 ) -> serde_json::Value {
     if !state.siblings.is_empty() {
@@ -329,7 +348,23 @@ fn with_others(
     if !sources.is_empty() {
         suggestion["sources"] = json!(sources);
     }
+    if !recipes.is_empty() {
+        suggestion["recipes"] = json!(recipes);
+    }
     suggestion
+}
+
+/// The accelerator's recipes that fit what the study's runs of the default showed; none once the
+/// epoch has settled, because they are where a search begins.
+fn recipes_of(accelerator: &Accelerator, state: &StudyState) -> Vec<Recipe> {
+    if state.history.tally.has_settled() {
+        return Vec::new();
+    }
+    let default = state.space.default();
+    let mut tested = state.history.tested.iter();
+    let default = tested.find(|one| one.parametrization == default);
+    let measures = default.map(|one| one.measures.clone()).unwrap_or_default();
+    accelerator.recipes_for(&measures)
 }
 
 /// The sources of a prior that can be read, and the epochs that they are from; none unless the
@@ -338,14 +373,23 @@ pub(crate) fn sources_of(
     state: &StudyState,
     settings: &Settings,
     surrogates: Option<&SurrogateCaches>,
-) -> (Vec<Other>, Vec<Arc<SharedSource>>) {
+) -> (Vec<BegunFrom>, Vec<Arc<SharedSource>>) {
     let wanted = state.sources.iter();
     let wanted = wanted.filter(|_| settings.prior == PriorFrom::Site);
+    let mut users: Vec<u32> = Vec::new();
     wanted
         .filter_map(|one| {
-            let other = Other {
-                epoch_id: one.epoch_id,
-                judged: one.judged,
+            let known = users.iter().position(|user| *user == one.owner_uid);
+            let user = known.unwrap_or_else(|| {
+                users.push(one.owner_uid);
+                users.len() - 1
+            });
+            let other = BegunFrom {
+                epoch: Other {
+                    epoch_id: one.epoch_id,
+                    judged: one.judged,
+                },
+                user: u32::try_from(user).ok(),
             };
             let source = match surrogates {
                 Some(surrogates) => surrogates.source(one),
@@ -898,18 +942,19 @@ mod tests {
             json!({ "parametrization": point(size), "log_ratio": log_ratio, "runs": 3.0 })
         });
         let learnt = json!({ "learnt": learnt, "squares": 0.01, "degrees": 8.0, "measures": {} });
-        state.sources = [(7, 30), (9, 12)]
-            .map(|(epoch_id, judged)| {
-                Arc::new(io_autotune_store::Learnt {
-                    epoch_id,
-                    judged,
-                    learnt: learnt.clone(),
-                })
+        let learnt_by = |owner_uid: u32, epoch_id: i64, judged: i64| {
+            Arc::new(io_autotune_store::Learnt {
+                epoch_id,
+                owner_uid,
+                judged,
+                learnt: learnt.clone(),
             })
-            .into();
+        };
+        state.sources = vec![learnt_by(1001, 7, 30), learnt_by(1001, 9, 12)];
         // A source that cannot be read is left out, and not stored.
         state.sources.push(Arc::new(io_autotune_store::Learnt {
             epoch_id: 11,
+            owner_uid: 1001,
             judged: 1,
             learnt: json!({ "later": true }),
         }));
@@ -924,8 +969,41 @@ mod tests {
             "{}",
             decision.reason
         );
-        let kept = json!([{ "epoch_id": 7, "judged": 30 }, { "epoch_id": 9, "judged": 12 }]);
-        assert_eq!(decision.suggestion["sources"], kept);
+        let kept = |users: &[(i64, i64, u32)]| {
+            let each = users.iter().map(|(epoch_id, judged, user)| {
+                json!({ "epoch_id": epoch_id, "judged": judged, "user": user })
+            });
+            each.collect::<serde_json::Value>()
+        };
+        assert_eq!(
+            decision.suggestion["sources"],
+            kept(&[(7, 30, 0), (9, 12, 0)])
+        );
+        let again = replayed(&decision, &state);
+        assert_eq!(again.parametrization, decision.parametrization);
+        assert_eq!(again.reason.to_string(), decision.reason);
+
+        // What three more users have found runs in one step. No user's id is stored with the run.
+        let users = [(1002, 13), (1003, 17), (1004, 19)];
+        let of_users = users.map(|(owner_uid, epoch_id)| learnt_by(owner_uid, epoch_id, 20));
+        state.sources.extend(of_users);
+        let decision = decided("app=ocean", 0, false, &state);
+        assert_eq!(decision.parametrization, point(8), "{}", decision.reason);
+        assert!(
+            decision.reason.starts_with("the studies of 3 other users"),
+            "{}",
+            decision.reason
+        );
+        assert_eq!(
+            decision.suggestion["sources"],
+            kept(&[
+                (7, 30, 0),
+                (9, 12, 0),
+                (13, 20, 1),
+                (17, 20, 2),
+                (19, 20, 3)
+            ])
+        );
         let again = replayed(&decision, &state);
         assert_eq!(again.parametrization, decision.parametrization);
         assert_eq!(again.reason.to_string(), decision.reason);

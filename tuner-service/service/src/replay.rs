@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use io_autotune_engine::{
-    Decided, ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, SharedSource,
-    Source, Steering, SurrogateCache,
+    Decided, ENGINE_VERSION, History, Outlook, Parametrization, Pending, Recipe, Settings,
+    SharedSource, Source, Steering, SurrogateCache,
 };
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
 use serde::Deserialize;
 
-use crate::decide::{Inputs, Other, choose, in_words};
+use crate::decide::{BegunFrom, Inputs, Other, choose, in_words};
 use crate::joined_history::{Heard, heard};
 
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,10 @@ pub(crate) struct Kept {
     pub(crate) others: Vec<Other>,
     /// The epochs of the sources of its prior.
     #[serde(default)]
-    pub(crate) sources: Vec<Other>,
+    pub(crate) sources: Vec<BegunFrom>,
+    /// The accelerator's recipes that fitted.
+    #[serde(default)]
+    recipes: Vec<Recipe>,
     pending: Vec<Pending>,
     #[serde(rename = "overrides")]
     steering: Steering,
@@ -83,6 +86,7 @@ impl Kept {
             history,
             others,
             sources,
+            recipes: &self.recipes,
             pending: &self.pending,
             settings: &self.settings,
             seed: epoch.seed,
@@ -137,9 +141,13 @@ impl Known {
         }
         let mut sources = Vec::with_capacity(kept.sources.len());
         for source in &kept.sources {
-            let learnt = store.history_at(source.epoch_id, source.judged).await?;
+            let BegunFrom { epoch: of, user } = *source;
+            let learnt = store.history_at(of.epoch_id, of.judged).await?;
             let source = Source::of(&epoch.space, &learnt);
-            sources.extend(source.map(|source| Arc::new(source.into())));
+            sources.extend(source.map(|source| match user {
+                Some(user) => Arc::new(SharedSource::of_user(source, user)),
+                None => Arc::new(source.into()),
+            }));
         }
         Ok(Self {
             history,

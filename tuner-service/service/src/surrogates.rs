@@ -27,7 +27,7 @@ type Read = (Arc<Learnt>, Option<Arc<SharedSource>>);
 /// Reads what another study has learnt as a source; `None` if it cannot be read.
 pub(crate) fn read(learnt: &Learnt) -> Option<Arc<SharedSource>> {
     let source = Source::deserialize(&learnt.learnt).ok()?;
-    Some(Arc::new(source.into()))
+    Some(Arc::new(SharedSource::of_user(source, learnt.owner_uid)))
 }
 
 impl Default for SurrogateCaches {
@@ -98,6 +98,7 @@ mod tests {
                 serde_json::json!({ "parametrization": {}, "log_ratio": 0.0, "runs": runs });
             Arc::new(Learnt {
                 epoch_id: 7,
+                owner_uid: 1000,
                 judged,
                 learnt: serde_json::json!({
                     "learnt": [point], "squares": 0.1, "degrees": 1.0, "measures": {},

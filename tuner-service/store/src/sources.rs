@@ -33,6 +33,8 @@ const LEARNT: usize = 256;
 pub struct Learnt {
     /// The epoch.
     pub epoch_id: i64,
+    /// The user whose study it is.
+    pub owner_uid: u32,
     /// The number of judgements it is made of, for [`Store::history_at`](crate::Store::history_at).
     pub judged: i64,
     /// The engine's summary of them.
@@ -282,7 +284,10 @@ async fn learnt(
     studies: &[i64],
 ) -> Result<HashMap<i64, Arc<Learnt>>, StoreError> {
     let rows = sqlx::query!(
-        "select study_id, epoch_id, judged, learnt from sources where study_id = any($1)",
+        "select f.study_id, f.epoch_id, f.judged, f.learnt, a.owner_uid
+         from sources f join studies s on s.id = f.study_id
+         join applications a on a.id = s.application_id
+         where f.study_id = any($1)",
         studies
     )
     .fetch_all(connection)
@@ -291,6 +296,8 @@ async fn learnt(
     let rows = rows.into_iter().map(|row| {
         let learnt = Learnt {
             epoch_id: row.epoch_id,
+            // A check constraint keeps it in the range of user ids.
+            owner_uid: row.owner_uid as u32,
             judged: row.judged,
             learnt: row.learnt,
         };

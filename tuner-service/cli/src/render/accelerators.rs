@@ -64,12 +64,18 @@ pub(crate) fn accelerator(detail: &AcceleratorDetail, screen: &Screen) -> String
     let constraints = constraints.map(|one| format!("constraint    {one}\n"));
     let ways = detail.delivery.iter();
     let ways = ways.map(|way| format!("delivered by  {way}\n"));
+    let recipes = detail.recipes.iter();
+    let recipes = recipes.map(|recipe| format!("recipe        {recipe}\n"));
     let risks = detail.risks.iter();
     let risks = risks.map(|risk| format!("at risk       {risk}\n"));
     let left_out = detail.at_risk.iter().map(|name| {
         format!("left out      what is at risk, unless a job asks for --io-autotune={name}\n")
     });
-    let lines = constraints.chain(ways).chain(risks).chain(left_out);
+    let lines = constraints
+        .chain(ways)
+        .chain(recipes)
+        .chain(risks)
+        .chain(left_out);
     text + &shown_lines(&lines.collect::<String>())
 }
 

@@ -149,11 +149,12 @@ impl Method for SurrogateGenetic {
 
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
         let Some(model) = self.model(context) else {
-            return !self.is_careful(context) || context.is_inherited(point);
+            return !self.is_careful(context) || context.is_known_elsewhere(point);
         };
         let prediction = model.posterior.surrogate.predict(point);
-        // A point that ran well in an earlier epoch is not unknown, so its mean decides.
-        let is_near = if context.is_inherited(point) {
+        // A point that ran well in an earlier epoch, or that experts advise, is not unknown, so the
+        // mean of its prediction decides.
+        let is_near = if context.is_known_elsewhere(point) {
             prediction.mean <= model.most
         } else {
             let within = |reach: &Reach<'_>| reach.contains(point);
@@ -487,6 +488,7 @@ impl<'a> Model<'a> {
             None if self.view.get(&point).is_none() => Reason::Promised {
                 studies: self.view.expected().map_or(0, Mean::counted),
                 predicted: (prediction.mean - self.posterior.default).exponential(),
+                users: None,
             },
             None => Reason::Repeat {
                 number: self.view.get(&point).map_or(0, Known::runs) + 1,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use io_autotune_model::{CleanedEstimates, Drift, ElapsedBeside, Outlook};
+use io_autotune_model::{CleanedEstimates, Drift, ElapsedBeside, Outlook, Recipe};
 
 use crate::guards::lost_default;
 use crate::guards::restriction::RestrictedSpace;
@@ -33,6 +33,9 @@ use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Prior;
 
+/// The most recipes that a study tries: each takes a run, and a wrong one is a slow run.
+const RECIPES: usize = 2;
+
 /// The constants of an epoch, shared by many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]
 pub struct Epoch<'a> {
@@ -42,6 +45,7 @@ pub struct Epoch<'a> {
     draw: Option<f64>,
     outlook: Outlook,
     inherited: &'a [Parametrization],
+    recipes: &'a [Recipe],
     design: OnceCell<Vec<Point>>,
     surrogates: Option<&'a SurrogateCache>,
     restricted: Option<&'a RestrictedSpace<'a>>,
@@ -58,6 +62,7 @@ impl<'a> Epoch<'a> {
             draw: None,
             outlook: Outlook::Open,
             inherited: &[],
+            recipes: &[],
             design: OnceCell::new(),
             surrogates: None,
             restricted: None,
@@ -119,6 +124,17 @@ impl<'a> Epoch<'a> {
         if !inherited.is_empty() {
             self.settings = Cow::Owned(self.settings.inheriting());
             self.inherited = inherited;
+        }
+        self
+    }
+
+    /// Begins with what was published for the accelerator, before a small Latin hypercube: at most
+    /// [`RECIPES`] that the space has. No change if the epoch inherits ranks, which are of this
+    /// application, or if its method is one of the papers'.
+    #[must_use]
+    pub fn with_recipes(mut self, recipes: &'a [Recipe]) -> Self {
+        if self.method().estimator() == Estimator::Surrogate {
+            self.recipes = recipes;
         }
         self
     }
@@ -320,14 +336,18 @@ impl<'a> Epoch<'a> {
 
     pub(crate) fn design(&self) -> &[Point] {
         self.design.get_or_init(|| {
-            if self.inherited.is_empty() {
-                let points = self
-                    .method()
-                    .design_points(self.whole(), self.settings.design_points);
-                return self.hypercube(points);
-            }
-            let mut design = self.ranked();
-            let spread = self.hypercube(self.settings.drift.design_points);
+            let (mut design, points) = match self.inherited.is_empty() {
+                true => {
+                    let recipes = self.fitting_recipes().map(|(point, _)| point);
+                    let usual = self.settings.design_points;
+                    (
+                        recipes.collect(),
+                        self.method().design_points(self.whole(), usual),
+                    )
+                }
+                false => (self.ranked(), self.settings.drift.design_points),
+            };
+            let spread = self.hypercube(points);
             let new = |point: &Point| !design.contains(point);
             let spread: Vec<Point> = spread.into_iter().filter(new).collect();
             design.extend(spread);
@@ -356,18 +376,41 @@ impl<'a> Epoch<'a> {
         points
     }
 
+    /// The recipes that come first in the design, with their points.
+    fn fitting_recipes(&self) -> impl Iterator<Item = (Point, &'a Recipe)> {
+        let default = self.space.default_point();
+        let recipes = self.recipes.iter().filter(|_| self.inherited.is_empty());
+        let fitting = recipes.filter_map(move |one| {
+            let point = self.space.validate(&one.parametrization).ok()?;
+            (point != default).then_some((point, one))
+        });
+        fitting.take(RECIPES)
+    }
+
+    /// The number of the design's points, the first ones, that are not of the hypercube.
+    pub(crate) fn known_elsewhere(&self) -> usize {
+        self.ranked().len() + self.fitting_recipes().count()
+    }
+
     pub(crate) fn reason_of_design_point(&self, index: usize) -> Reason {
-        let (number, ranked) = (index as u64 + 1, self.ranked().len() as u64);
-        if number <= ranked {
+        if let Some((_, recipe)) = self.fitting_recipes().nth(index) {
+            return Reason::Recipe {
+                name: recipe.name.clone(),
+                why: recipe.why.clone(),
+                source: recipe.source.clone(),
+            };
+        }
+        let (number, known) = (index as u64 + 1, self.known_elsewhere() as u64);
+        if number <= known {
             Reason::Inherited {
                 number,
-                of: ranked,
+                of: known,
                 another_study: false,
             }
         } else {
             Reason::DesignPoint {
-                number: number - ranked,
-                of: self.design().len() as u64 - ranked,
+                number: number - known,
+                of: self.design().len() as u64 - known,
             }
         }
     }

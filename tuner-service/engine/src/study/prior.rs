@@ -1,5 +1,6 @@
-//! The influence of a prior on an epoch. One run rests on the prior alone, the first: the most
-//! promising point one step from the default. Later runs follow the posterior, which leans on the
+//! The influence of a prior on an epoch. One run rests on the prior alone, the first: the setting
+//! that the site's users have in common, or the most promising point one step from the default.
+//! Later runs follow the posterior, which leans on the
 //! prior as far as the epoch's own runs agree with it. While they agree, one point of the design is
 //! enough, and points that several studies found faster than the default are within reach.
 
@@ -16,8 +17,12 @@ use rand_chacha::ChaCha8Rng;
 /// The number of design points that run nevertheless.
 const KEPT: usize = 1;
 
-/// The point that a prior promises to an epoch that has explored nothing, among those that may run.
-/// It is one step from the default, because a first step is small whatever other studies say.
+/// The point that a prior promises to an epoch that has explored nothing, among those that may run:
+/// the setting that the site's users [have in common], or else a point one step from the default,
+/// because without several users as witnesses a first step is small whatever other studies say, and
+/// the method must admit it.
+///
+/// [have in common]: io_autotune_search::surrogate::prior::Mean::common
 pub(crate) fn promised(
     view: &Modelled<'_>,
     explored: u64,
@@ -25,15 +30,24 @@ pub(crate) fn promised(
     rng: &mut ChaCha8Rng,
 ) -> Option<(Point, Reason)> {
     let expected = view.expected().filter(|_| explored == 0)?;
+    let new = |known: &Known| known.runs() == 0;
+    let is_new = |point: &Point| *point != view.default && view.get(point).is_none_or(new);
+    let studies = expected.counted();
+    if let Some(common) = expected.common(is_new) {
+        let reason = Reason::Promised {
+            studies,
+            predicted: common.log_ratio.exponential(),
+            users: Some(common.users),
+        };
+        return Some((common.point, reason));
+    }
     let steps = neighbourhood::single_changes(view.space, &view.default, rng);
     let steps: Vec<Point> = steps.into_iter().map(|(_, point)| point).collect();
-    let new = |known: &Known| known.runs() == 0;
-    let may_run =
-        |point: &Point| *point != view.default && view.get(point).is_none_or(new) && admits(point);
-    let (point, log_ratio) = expected.promising(&steps, may_run)?;
+    let (point, log_ratio) = expected.promising(&steps, |point| is_new(point) && admits(point))?;
     let reason = Reason::Promised {
-        studies: expected.counted(),
+        studies,
         predicted: log_ratio.exponential(),
+        users: None,
     };
     Some((point, reason))
 }
@@ -42,7 +56,7 @@ pub(crate) fn promised(
 /// is faster than the default, and the runs so far agree with the prior.
 pub(crate) fn replaces_design(context: &MethodContext<'_>) -> bool {
     let view = context.view;
-    if context.inherited > 0 || view.expected().is_none() {
+    if view.expected().is_none() {
         return false;
     }
     let begun = |point: &&Point| !context.is_untested(point);

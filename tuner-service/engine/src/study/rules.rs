@@ -240,8 +240,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Promised,
         kind: Step(Phase::Design),
-        when: "nothing has been explored, and [other studies](priors.md) found a parametrization near \
-               the default fast",
+        when: "nothing has been explored, and [other studies](priors.md) found a parametrization fast",
         gets: "that parametrization",
         keys: "`prior`",
         applies: OnSearch(|one| one.promised().is_some()),

@@ -241,7 +241,7 @@ impl Situation<'_> {
             if !may || self.view.default_never_completed() {
                 return None;
             }
-            let holds = || prior::replaces_design(&self.context(false));
+            let holds = || self.prior_replaces_design(&self.context(false));
             if proof::is_untimely(&settings.proof, self.history, holds) {
                 return None;
             }
@@ -401,11 +401,17 @@ impl Situation<'_> {
         Some(self.run(Phase::Design, Role::Design, point, reason))
     }
 
+    /// Returns true if other studies know enough to do without the rest of the design. What the
+    /// epoch took from its parent, or from a study that a user named, comes before them.
+    fn prior_replaces_design(&self, context: &MethodContext<'_>) -> bool {
+        self.epoch.inherited().is_empty() && prior::replaces_design(context)
+    }
+
     fn next_of_design(&self) -> Option<&(usize, Point)> {
         let next = || {
             let context = self.context(self.is_held());
             let next = context.next_design_point(self.method());
-            let (index, point) = next.filter(|_| !prior::replaces_design(&context))?;
+            let (index, point) = next.filter(|_| !self.prior_replaces_design(&context))?;
             Some((index, point.clone()))
         };
         self.design.get_or_init(next).as_ref()
@@ -628,7 +634,7 @@ impl<'a> Situation<'a> {
         MethodContext {
             view: &self.view,
             design: self.epoch.design(),
-            inherited: self.epoch.ranked().len(),
+            known_elsewhere: self.epoch.known_elsewhere(),
             regret: &settings.regret,
             budget: settings.budget,
             explored: self.facts.explored(),

@@ -8,7 +8,7 @@
 //! the likelihood of the study's own runs decides. A prior that these runs contradict has therefore
 //! no weight after a few of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,10 @@ const MOST_RANKED: f64 = 20.0;
 const DOUBT: f64 = 1.0;
 /// The number of sources that must agree on it.
 const AGREEING: usize = 2;
+/// The number of users, other than the one whose study found a point, whose studies must find it
+/// harmless before it runs in one step. One person can submit as many studies as they like, so
+/// studies are not counted here.
+const USERS: usize = 3;
 /// The weight below which sources are not counted.
 const COUNTED: f64 = 0.05;
 /// How far the study must lean on the mean before the mean replaces design points and steps.
@@ -145,6 +149,9 @@ pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
 #[derive(Debug)]
 pub struct SharedSource {
     source: Source,
+    /// The user whose study it is, as a number that tells users apart and says no more. None if it
+    /// is not known; such a source is no witness for what others found.
+    user: Option<u32>,
     /// The process in the space of the first study that asked for it. Studies with another space
     /// fit their own.
     process: OnceLock<(Space, Option<Arc<Process>>)>,
@@ -154,12 +161,26 @@ impl From<Source> for SharedSource {
     fn from(source: Source) -> Self {
         SharedSource {
             source,
+            user: None,
             process: OnceLock::new(),
         }
     }
 }
 
 impl SharedSource {
+    /// A source of this user's study.
+    #[must_use]
+    pub fn of_user(source: Source, user: u32) -> Self {
+        SharedSource {
+            user: Some(user),
+            ..source.into()
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.user == other.user && self.source == other.source
+    }
+
     fn process(&self, space: &Space) -> Option<Arc<Process>> {
         let fit = || Process::new(space, &self.source).map(Arc::new);
         let (of, process) = self.process.get_or_init(|| (space.clone(), fit()));
@@ -213,12 +234,61 @@ impl Process {
         })
     }
 
+    /// The predictions of the log ratio to the default.
+    fn predict(&self, points: &[Point]) -> Vec<Prediction> {
+        let mut predictions = self.surrogate.predict_all(points);
+        for one in &mut predictions {
+            one.mean -= self.default;
+        }
+        predictions
+    }
+
+    /// The means alone, which are cheaper.
     fn expect(&self, points: &[Point]) -> Vec<f64> {
         let mut means = self.surrogate.expect_seen(&self.surrogate.seen(points));
         for mean in &mut means {
             *mean -= self.default;
         }
         means
+    }
+}
+
+impl Prediction {
+    /// The pessimistic end of the prediction.
+    fn at_most(self) -> f64 {
+        self.mean + DOUBT * self.variance.sqrt()
+    }
+
+    /// The optimistic end of the prediction.
+    fn at_least(self) -> f64 {
+        self.mean - DOUBT * self.variance.sqrt()
+    }
+}
+
+/// The mean and variance of a mixture of predictions with these weights, which need not sum to 1.
+fn mixture(each: impl Iterator<Item = (f64, Prediction)> + Clone) -> Prediction {
+    let sum: f64 = each.clone().map(|(weight, _)| weight).sum();
+    let mean = each
+        .clone()
+        .map(|(weight, one)| weight * one.mean)
+        .sum::<f64>()
+        / sum;
+    let spread = |one: Prediction| one.variance + (one.mean - mean).powi(2);
+    let variance = each.map(|(weight, one)| weight * spread(one)).sum::<f64>() / sum;
+    Prediction { mean, variance }
+}
+
+/// The prediction for one more application, from those for several: the spread between these, and
+/// the uncertainty of their mean, to which each adds by the square of its share of the weights.
+fn pooled(each: impl Iterator<Item = (f64, Prediction)> + Clone) -> Prediction {
+    let sum: f64 = each.clone().map(|(weight, _)| weight).sum();
+    let shares = each.map(|(weight, one)| (weight / sum, one));
+    let mean: f64 = shares.clone().map(|(share, one)| share * one.mean).sum();
+    let variance =
+        shares.map(|(share, one)| share * (one.mean - mean).powi(2) + share * share * one.variance);
+    Prediction {
+        mean,
+        variance: variance.sum(),
     }
 }
 
@@ -241,7 +311,7 @@ impl Prior {
         let sources = &sources[..sources.len().min(MOST_SOURCES)];
         let mut both = self.sources.iter().zip(sources);
         self.sources.len() == sources.len()
-            && both.all(|(one, other)| Arc::ptr_eq(one, other) || one.source == other.source)
+            && both.all(|(one, other)| Arc::ptr_eq(one, other) || one.is_same(other))
             && self.space == *space
     }
 
@@ -295,6 +365,17 @@ fn agreement(seen: &[Observation], expected: &[f64], noise: f64) -> f64 {
     if all > 0.0 { points * sum / all } else { 0.0 }
 }
 
+/// A point that the studies of several users find faster than the default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Common {
+    /// The point.
+    pub point: Point,
+    /// The log of its elapsed over the default's, as other studies than those that ran it expect.
+    pub log_ratio: f64,
+    /// The users whose studies find it harmless.
+    pub users: u64,
+}
+
 /// The mean of a prior: the log of a point's elapsed over the default's.
 #[derive(Clone, Debug)]
 pub struct Mean {
@@ -328,35 +409,15 @@ impl Mean {
 
     /// The predictions at these points. The variance includes that between sources.
     fn predict(&self, points: &[Point]) -> Vec<Prediction> {
-        let each: Vec<(f64, f64, Vec<Prediction>)> = self
+        let each: Vec<(f64, Vec<Prediction>)> = self
             .prior
             .processes
             .iter()
             .zip(&self.weights)
-            .map(|((_, process), weight)| {
-                let predictions = process.surrogate.predict_all(points);
-                (*weight, process.default, predictions)
-            })
+            .map(|((_, process), weight)| (*weight, process.predict(points)))
             .collect();
         (0..points.len())
-            .map(|place| {
-                let of = |(weight, default, predictions): &(f64, f64, Vec<Prediction>)| {
-                    let Prediction { mean, variance } = predictions[place];
-                    (*weight, mean - default, variance)
-                };
-                let mean: f64 = each
-                    .iter()
-                    .map(of)
-                    .map(|(weight, mean, _)| weight * mean)
-                    .sum();
-                let variance = |(weight, one, variance): (f64, f64, f64)| {
-                    weight * (variance + (one - mean).powi(2))
-                };
-                Prediction {
-                    mean,
-                    variance: each.iter().map(of).map(variance).sum(),
-                }
-            })
+            .map(|place| mixture(each.iter().map(|(weight, all)| (*weight, all[place]))))
             .collect()
     }
 
@@ -377,20 +438,71 @@ impl Mean {
         let mut points: Vec<Point> = known.filter(|point| admits(point)).cloned().collect();
         points.sort();
         points.dedup();
-        let above = |one: Prediction| one.mean + DOUBT * one.variance.sqrt();
         let predictions = self.predict(&points);
         predictions
             .into_iter()
             .zip(points)
             .filter(|(one, point)| {
-                above(*one) < -LEAST_PROMISE && self.agree(point, |log_ratio| log_ratio < 0.0)
+                one.at_most() < -LEAST_PROMISE && self.agree(point, |log_ratio| log_ratio < 0.0)
             })
             .min_by(|(a, point), (b, other)| {
-                above(*a)
-                    .total_cmp(&above(*b))
-                    .then_with(|| point.cmp(other))
+                let by = a.at_most().total_cmp(&b.at_most());
+                by.then_with(|| point.cmp(other))
             })
             .map(|(prediction, point)| (point, prediction.mean))
+    }
+
+    /// The setting that the site's users have in common: the most promising point that the study of
+    /// one user ran, as those of all others see it. None unless the studies of [`USERS`] other users
+    /// each find it no slower than the default, even by the pessimistic end of what they predict,
+    /// and all others together find it faster. The study that ran a point is no judge of it, because
+    /// the best of many noisy runs looks better than it is.
+    pub fn common(&self, admits: impl Fn(&Point) -> bool) -> Option<Common> {
+        let mut points: Vec<(&Point, u32)> = self
+            .witnesses()
+            .flat_map(|(_, user, process)| process.points.iter().map(move |one| (one, user)))
+            .filter(|(point, _)| admits(point))
+            .collect();
+        points.sort();
+        points.dedup();
+        let asked: Vec<Point> = points.iter().map(|(point, _)| (*point).clone()).collect();
+        let said: Vec<(f64, u32, Vec<Prediction>)> = self
+            .witnesses()
+            .map(|(weight, user, process)| (weight, user, process.predict(&asked)))
+            .collect();
+        let judged = points
+            .into_iter()
+            .enumerate()
+            .filter_map(|(place, (point, of))| {
+                let judges = said.iter().filter(|(_, user, _)| *user != of);
+                let judges: Vec<(f64, u32, Prediction)> = judges
+                    .map(|(weight, user, all)| (*weight, *user, all[place]))
+                    .collect();
+                let harmless = judges.iter().filter(|(.., one)| one.at_most() < 0.0);
+                let users: BTreeSet<u32> = harmless.map(|(_, user, _)| *user).collect();
+                let together = pooled(judges.into_iter().map(|(weight, _, one)| (weight, one)));
+                let is_common = users.len() >= USERS && together.at_most() < -LEAST_PROMISE;
+                is_common.then(|| (together, point, users.len() as u64))
+            });
+        let best = judged.min_by(|(a, one, _), (b, other, _)| {
+            let by = a.at_most().total_cmp(&b.at_most());
+            by.then_with(|| one.cmp(other))
+        })?;
+        let (together, point, users) = best;
+        Some(Common {
+            point: point.clone(),
+            log_ratio: together.mean,
+            users,
+        })
+    }
+
+    /// The processes of sources whose user is known, with their weights.
+    fn witnesses(&self) -> impl Iterator<Item = (f64, u32, &Process)> {
+        let each = self.prior.processes.iter().zip(&self.weights);
+        each.filter_map(|((source, process), weight)| {
+            let user = self.prior.sources[*source].user?;
+            Some((*weight, user, process.as_ref()))
+        })
     }
 
     /// The points with the lowest means among those that sources ran, at most `most`, however
@@ -417,7 +529,7 @@ impl Mean {
 
     /// Returns true if several sources say that a point's log ratio to the default exceeds `most`.
     pub fn is_terrible(&self, point: &Point, most: f64) -> bool {
-        let far = |one: &Prediction| one.mean - DOUBT * one.variance.sqrt() > most;
+        let far = |one: &Prediction| one.at_least() > most;
         self.agree(point, |log_ratio| log_ratio > most)
             && self.predict(std::slice::from_ref(point)).iter().all(far)
     }
@@ -521,6 +633,52 @@ mod tests {
         assert!(two.is_terrible(&worst, 2.0_f64.logarithm()));
         let one = mean_of(&space, &[source(-1.0)], &own);
         assert!(!one.is_terrible(&worst, 2.0_f64.logarithm()));
+    }
+
+    /// The mean of a study that has only run the default, from sources of these users.
+    fn of_users(space: &Space, sources: &[(f64, u32)]) -> Mean {
+        let own = history(vec![tested(space, &[0, 0], &[50.0; 4], 0)], 0, 4);
+        let shared = sources.iter().map(|(height, user)| {
+            let source = Source::of(space, &valley(space, *height, 14)).unwrap();
+            Arc::new(SharedSource::of_user(source, *user))
+        });
+        let prior = Arc::new(Prior::new(space, &shared.collect::<Vec<_>>()).unwrap());
+        let view = Modelled::new(View::new(space, &own, &[]), None);
+        view.on(Some(&prior)).expected().unwrap().clone()
+    }
+
+    #[test]
+    fn what_the_studies_of_four_users_find_fast_they_have_in_common() {
+        let (space, any) = (grid(&[7, 7]), |_: &Point| true);
+        let common = |sources: &[(f64, u32)]| of_users(&space, sources).common(any);
+        let four = [(1.0, 1), (0.9, 2), (0.8, 3), (1.1, 4)];
+        let found = common(&four).unwrap();
+        // The bottom of the valley, five levels from the default.
+        assert_eq!((found.point.0[0], found.users), (5, 3));
+        assert!((-1.4..-0.8).contains(&found.log_ratio), "{found:?}");
+        let not_there = |point: &Point| point.0[0] != 5;
+        let next = of_users(&space, &four).common(not_there).unwrap();
+        assert_ne!(next.point.0[0], 5);
+        // A fourth who finds it slow leaves two witnesses for each of the others.
+        let disputed = [(1.0, 1), (0.9, 2), (0.8, 3), (-1.0, 4)];
+        assert_eq!(common(&disputed), None);
+    }
+
+    /// Attack (sharing): One user's many studies, or a few users who collude, vouch for a
+    /// parametrization that is slow elsewhere.
+    /// Outcome: They are one witness, or too few; nothing runs in one step on their word.
+    #[test]
+    fn one_user_with_many_studies_is_one_witness_and_three_are_too_few() {
+        let (space, any) = (grid(&[7, 7]), |_: &Point| true);
+        let one_user = [1.0, 0.9, 0.8, 1.1, 0.7, 0.95, 1.05, 0.85].map(|height| (height, 1));
+        assert_eq!(of_users(&space, &one_user).common(any), None);
+        let three = [(1.0, 1), (0.9, 2), (0.8, 3), (1.1, 1), (0.7, 2), (0.95, 3)];
+        assert_eq!(of_users(&space, &three).common(any), None);
+        // A source whose user is not known is no witness.
+        let own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
+        let source = |height| Source::of(&space, &valley(&space, height, 14)).unwrap();
+        let unknown = [1.0, 0.9, 0.8, 1.1, 0.7].map(source);
+        assert_eq!(mean_of(&space, &unknown, &own).common(any), None);
     }
 
     /// Attack (sharing): What other studies promise is the slowest here, or disputed.

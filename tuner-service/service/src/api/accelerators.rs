@@ -48,6 +48,7 @@ pub(super) async fn show(
         takes_effect: accelerator.takes_effect.clone(),
         space: accelerator.space.clone(),
         delivery: accelerator.ways(),
+        recipes: accelerator.recipes_told(),
         risks: accelerator.risks_told(),
         at_risk: accelerator.at_risk.as_ref().map(|other| other.name.clone()),
         in_use: in_use.map(|spaces| {

@@ -26,9 +26,10 @@ async fn learn(store: &Store, state: &StudyState, judged: i64) {
     assessing.commit().await.unwrap();
 }
 
-fn expected(of: &StudyState, judged: i64) -> Arc<Learnt> {
+fn expected(of: &StudyState, owner_uid: u32, judged: i64) -> Arc<Learnt> {
     Arc::new(Learnt {
         epoch_id: of.epoch_id,
+        owner_uid,
         judged,
         learnt: json!({ "of": of.study_id, "judged": judged }),
     })
@@ -66,12 +67,15 @@ async fn a_study_begins_from_the_others_of_its_space_and_not_from_itself() {
     }
     let begins = program(&database);
     let third = told(&begins, 1, 1003, "c", space()).await;
-    assert_eq!(third, [expected(&one, 20), expected(&other, 20)]);
+    assert_eq!(
+        third,
+        [expected(&one, 1001, 20), expected(&other, 1002, 20)]
+    );
     // Without a list of its own, and from the copy of the first.
     for again in [&program(&database), &begins] {
         let job_id = if std::ptr::eq(again, &begins) { 2 } else { 3 };
         let own = told(again, job_id, 1001, "a", space()).await;
-        assert_eq!(own, [expected(&other, 20)]);
+        assert_eq!(own, [expected(&other, 1002, 20)]);
     }
     assert_eq!(told(&begins, 4, 1004, "d", other_space()).await, []);
     let off = begins.with(u32::MAX, false);
@@ -87,7 +91,7 @@ async fn what_is_learnt_is_renewed_once_a_tenth_more_is_judged_and_goes_with_its
     for (job_id, judged, kept) in [(1, 20, 20), (2, 22, 20), (3, 23, 23)] {
         learn(&store, &known, judged).await;
         let begins = told(&program(&database), job_id, 1002, "b", space()).await;
-        assert_eq!(begins, [expected(&known, kept)], "{judged}");
+        assert_eq!(begins, [expected(&known, 1001, kept)], "{judged}");
     }
     let by = by(0, "another file system");
     store.reset(known.study_id, by).await.unwrap();
@@ -97,7 +101,7 @@ async fn what_is_learnt_is_renewed_once_a_tenth_more_is_judged_and_goes_with_its
     learn(&store, &again, 8).await;
     // The program that has a list notices it soon.
     let (mut job_id, began) = (5, Instant::now());
-    while told(&begins, job_id, 1002, "b", space()).await != [expected(&again, 8)] {
+    while told(&begins, job_id, 1002, "b", space()).await != [expected(&again, 1001, 8)] {
         assert!(began.elapsed() < Duration::from_secs(20));
         job_id += 1;
     }
@@ -111,7 +115,7 @@ async fn at_most_eight_are_told_those_that_began_last() {
     for uid in 1001..1012 {
         let known = state(&store, uid, "a").await;
         learn(&store, &known, 20).await;
-        all.push(expected(&known, 20));
+        all.push(expected(&known, uid, 20));
     }
     let begins = told(&program(&database), 1, 2000, "b", space()).await;
     assert_eq!(begins, all[3..]);

@@ -17,6 +17,9 @@ use crate::surroundings::normal;
 /// The runs after which is looked.
 pub(crate) const LOOKS: [usize; 4] = [5, 10, 25, 50];
 
+/// The exploring runs after which is looked.
+pub(crate) const EXPLORED: [u64; 2] = [5, 10];
+
 /// The application that is tuned.
 pub(crate) trait Application: Sync {
     /// Returns what its runs do, by the measures' names.
@@ -56,6 +59,8 @@ impl Application for Noisy<'_> {
 pub(crate) struct Life {
     /// The time of the recommended parametrization over the best's.
     pub(crate) recommended: Vec<f64>,
+    /// The same after so many exploring runs; after the last run if there were fewer.
+    pub(crate) explored: Vec<f64>,
     /// The average run, over the default.
     pub(crate) average: Vec<f64>,
     /// The time above the default's, in runs of the default.
@@ -67,14 +72,15 @@ pub(crate) struct Life {
 impl Life {
     /// The mean of each figure; without a history.
     pub(crate) fn mean(lives: &[Life]) -> Life {
-        let mean = |of: fn(&Life) -> &Vec<f64>| {
+        let mean = |of: fn(&Life) -> &Vec<f64>, looks: usize| {
             let at = |look| lives.iter().map(|one| of(one)[look]).sum::<f64>() / lives.len() as f64;
-            (0..LOOKS.len()).map(at).collect()
+            (0..looks).map(at).collect()
         };
         Life {
-            recommended: mean(|one| &one.recommended),
-            average: mean(|one| &one.average),
-            harm: mean(|one| &one.harm),
+            recommended: mean(|one| &one.recommended, LOOKS.len()),
+            explored: mean(|one| &one.explored, EXPLORED.len()),
+            average: mean(|one| &one.average, LOOKS.len()),
+            harm: mean(|one| &one.harm, LOOKS.len()),
             history: History::default(),
         }
     }
@@ -100,9 +106,12 @@ pub(crate) fn nearest(
     sources
 }
 
+/// Each of these as the study of a user of its own.
 pub(crate) fn shared(sources: Vec<Source>) -> Vec<Arc<SharedSource>> {
-    let sources = sources.into_iter();
-    sources.map(|source| Arc::new(source.into())).collect()
+    let sources = sources.into_iter().zip(1..);
+    sources
+        .map(|(source, user)| Arc::new(SharedSource::of_user(source, user)))
+        .collect()
 }
 
 /// Returns what a study learns that begins from nobody.
@@ -131,7 +140,12 @@ pub(crate) fn live(
         .with_prior(prior.as_ref());
     let mut life = Life::default();
     let history = &mut life.history;
-    let (mut sum, mut harm) = (0.0, 0.0);
+    let (mut sum, mut harm, mut exploring) = (0.0, 0.0, 0);
+    let recommended = |history: &History| {
+        let best = epoch.recommend_now(history);
+        let best = best.unwrap_or_else(|| space.default());
+        (application.log_ratio(space, &best) - application.best()).exp()
+    };
     for number in 1..=LOOKS[LOOKS.len() - 1] {
         let next = epoch.suggest(history, &[]);
         let given = &next.parametrization;
@@ -156,15 +170,35 @@ pub(crate) fn live(
             history.tested[place].record_measures(application.measures());
             history.tally += Tally::of(next.phase, next.role);
         }
+        if next.role.explores() {
+            exploring += 1;
+            if EXPLORED.contains(&exploring) {
+                life.explored.push(recommended(history));
+            }
+        }
         if LOOKS.contains(&number) {
-            let best = epoch
-                .recommend_now(history)
-                .unwrap_or_else(|| space.default());
-            let over = application.log_ratio(space, &best) - application.best();
-            life.recommended.push(over.exp());
+            life.recommended.push(recommended(history));
             life.average.push(sum / number as f64);
             life.harm.push(harm);
         }
     }
+    let last = *life.recommended.last().unwrap_or(&f64::NAN);
+    life.explored.resize(EXPLORED.len(), last);
     life
+}
+
+/// The setting that takes the least time on average, in logarithms, of all that these points can
+/// be: what an expert would make the default who knew every time of every application but the one
+/// that is tuned.
+pub(crate) fn best_common<'a, A: Application + 'a>(
+    space: &Space,
+    points: &[Parametrization],
+    others: impl Iterator<Item = &'a A> + Clone,
+) -> Parametrization {
+    let sum = |given: &Parametrization| -> f64 {
+        others.clone().map(|one| one.log_ratio(space, given)).sum()
+    };
+    let sums = points.iter().map(|given| (sum(given), given));
+    let best = sums.min_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.map_or_else(|| space.default(), |(_, given)| given.clone())
 }

@@ -16,11 +16,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use io_autotune_engine::{MOST_SOURCES, Settings, SharedSource, Source, Space};
+use io_autotune_engine::{MOST_SOURCES, Parametrization, Settings, SharedSource, Source, Space};
 use io_autotune_optimize::session::outside_slurm;
 use io_autotune_simulation::parallel;
 use io_autotune_simulation::preset::without_proofs;
-use life::{Application as _, LOOKS, Life, Noisy, learnt, live, nearest, shared};
+use life::{
+    Application as _, EXPLORED, LOOKS, Life, Noisy, best_common, learnt, live, nearest, shared,
+};
 use patterns::Pattern;
 use section::section;
 use serde::Serialize;
@@ -31,6 +33,9 @@ type Failure = Box<dyn std::error::Error>;
 const USAGE: &str =
     "transfer [--sites N] [--lives N] [--seed N] [--patterns FOLDER] [--only-patterns FILE]";
 const NOISES: [f64; 3] = [0.05, 0.10, 0.20];
+
+/// The most points of a space that are looked at for the best common setting.
+const MOST_POINTS: usize = 1 << 16;
 
 /// Whose studies a study begins from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +49,17 @@ enum From {
     Adversaries,
     /// Three of these, and as many of its site.
     Mixed,
+    /// Four of these, each of another user: as many as are believed.
+    Conspiracy,
 }
 
-const ALL: [(From, &str); 5] = [
+const ALL: [(From, &str); 6] = [
     (From::Nobody, "nobody"),
     (From::Site, "the site"),
     (From::Unrelated, "unrelated"),
     (From::Adversaries, "best is worst"),
     (From::Mixed, "three of these, three of the site"),
+    (From::Conspiracy, "four of these"),
 ];
 
 /// Lives of each pattern, for one of each simulated application.
@@ -97,11 +105,13 @@ fn main() -> Result<(), Failure> {
         .collect();
     let mut out = std::io::stdout().lock();
     page(&mut out, &targets, &of)?;
+    page_of_beginnings(&mut out, &targets, &common_of_sites(&space, &of))?;
     let measured: Vec<Target> = measured
         .iter()
         .map(|one| vec![Life::mean(&one.from_nobody), Life::mean(&one.from_others)])
         .collect();
-    page_of_patterns(&mut out, &patterns, &measured, &of)
+    page_of_patterns(&mut out, &patterns, &measured, &of)?;
+    page_of_pattern_beginnings(&mut out, &patterns, &measured)
 }
 
 /// The extent of a measurement: the number of sites, and of lives of each target.
@@ -139,7 +149,7 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         let own = &sites[site].applications[place];
         let negated = own.negated();
         let unrelated = sites[site].unrelated.get(place);
-        let against = (0..3).map(|which| studied(&negated, number(site, place, 10 + which)));
+        let against = (0..4).map(|which| studied(&negated, number(site, place, 10 + which)));
         (
             studied(own, number(site, place, 1)),
             against.collect::<Vec<_>>(),
@@ -161,9 +171,11 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
                 From::Nobody => Vec::new(),
                 From::Site => siblings.clone(),
                 From::Unrelated => unrelated.clone().cloned().collect(),
-                From::Adversaries => against.iter().copied().cloned().collect(),
+                From::Adversaries => against.iter().take(3).copied().cloned().collect(),
+                From::Conspiracy => against.iter().copied().cloned().collect(),
                 From::Mixed => {
-                    let both = against.iter().copied().chain(siblings.iter().take(3));
+                    let three = against.iter().take(3).copied();
+                    let both = three.chain(siblings.iter().take(3));
                     both.cloned().collect()
                 }
             };
@@ -175,6 +187,144 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         });
         of_all.collect()
     })
+}
+
+/// What each application of each site takes with the best common setting of the site's other
+/// applications, over its own best.
+fn common_of_sites(space: &Space, of: &Measured) -> Vec<f64> {
+    let points = space.points(MOST_POINTS).unwrap_or_default();
+    let points: Vec<_> = points
+        .iter()
+        .map(|one| space.parametrization(one))
+        .collect();
+    let count = site::FAMILIES * site::MEMBERS;
+    let sites = usize::try_from(of.sites).unwrap_or_default();
+    parallel::each(sites * count, parallel::processors(), |cell| {
+        let site = Site::new(space, of.seed + (cell / count) as u64);
+        // Noise is of runs, not of what a setting is worth.
+        let all: Vec<Noisy<'_>> = site
+            .applications
+            .iter()
+            .map(|one| Noisy(one, 0.0))
+            .collect();
+        over_own_best(space, &points, &all, cell % count)
+    })
+}
+
+/// What the application at this place takes with the best common setting of the others, over its
+/// own best.
+fn over_own_best<A: life::Application>(
+    space: &Space,
+    points: &[Parametrization],
+    all: &[A],
+    place: usize,
+) -> f64 {
+    let others = all.iter().enumerate();
+    let others = others
+        .filter(|(other, _)| *other != place)
+        .map(|(_, one)| one);
+    let common = best_common(space, points, others);
+    (all[place].log_ratio(space, &common) - all[place].best()).exp()
+}
+
+/// The head of the tables about first runs.
+const BEGINNINGS: [&str; 5] = [
+    "recommended after 5 exploring runs",
+    "after 10",
+    "first ten runs",
+    "the worst target's",
+    "harm of the first ten",
+];
+const BEGINNINGS_TEXT: &str = "\
+*Recommended*: what it takes, as a multiple of the best point's. *First ten runs*: what they take on average, runs
+of the default for the baseline included, as a multiple of ten of the default. *The best common setting*: what would
+be fastest for all the others on average, known without noise, at once and without a run for trying.";
+
+/// The first runs of simulated studies.
+fn page_of_beginnings(
+    out: &mut impl Write,
+    all: &[(String, Vec<Target>)],
+    common: &[f64],
+) -> Result<(), Failure> {
+    let mut head = vec!["noise", "begins from"];
+    head.extend(BEGINNINGS);
+    section(out, "The first runs", BEGINNINGS_TEXT, &head, 2)?;
+    let common = mean(common.iter().copied());
+    writeln!(
+        out,
+        "| any | the best common setting | {common} | {common} | | | |"
+    )?;
+    for (label, targets) in all {
+        for (place, (_, name)) in ALL.iter().enumerate() {
+            let lives: Vec<&Life> = targets.iter().map(|one| &one[place]).collect();
+            writeln!(out, "| {label} | {name} | {} |", beginning(&lives))?;
+        }
+    }
+    Ok(())
+}
+
+/// The cells of a line about first runs.
+fn beginning(lives: &[&Life]) -> String {
+    let ten = LOOKS.iter().position(|look| *look == 10).unwrap_or(0);
+    let average = lives.iter().map(|one| one.average[ten]);
+    let worst = average.clone().fold(0.0, f64::max);
+    let explored = (0..EXPLORED.len()).map(|look| mean(lives.iter().map(|one| one.explored[look])));
+    let mut cells: Vec<String> = explored.collect();
+    cells.push(mean(average));
+    cells.push(format!("{worst:.2}"));
+    cells.push(mean(lives.iter().map(|one| one.harm[ten])));
+    cells.join(" | ")
+}
+
+/// The first runs on the access patterns.
+fn page_of_pattern_beginnings(
+    out: &mut impl Write,
+    patterns: &[Pattern],
+    targets: &[Target],
+) -> Result<(), Failure> {
+    let mut head = vec!["part", "begins from"];
+    head.extend(BEGINNINGS);
+    section(
+        out,
+        "First runs on access patterns",
+        BEGINNINGS_TEXT,
+        &head,
+        2,
+    )?;
+    let space = patterns.first().ok_or("no patterns")?.space();
+    let points = space.points(MOST_POINTS).unwrap_or_default();
+    let points: Vec<_> = points
+        .iter()
+        .map(|one| space.parametrization(one))
+        .collect();
+    for (name, part) in parts(patterns) {
+        let common = part
+            .iter()
+            .map(|place| over_own_best(space, &points, patterns, *place));
+        let common = mean(common);
+        writeln!(
+            out,
+            "| {name} | the best common setting | {common} | {common} | | | |"
+        )?;
+        for (from, begins) in [(0, "nobody"), (1, "the others")] {
+            let lives: Vec<&Life> = part.iter().map(|place| &targets[*place][from]).collect();
+            writeln!(out, "| {name} | {begins} | {} |", beginning(&lives))?;
+        }
+    }
+    Ok(())
+}
+
+/// The places of the patterns of each part.
+fn parts(patterns: &[Pattern]) -> [(&'static str, Vec<usize>); 3] {
+    let of = |held_out: Option<bool>| {
+        let is_of = |place: &usize| held_out.is_none_or(|is| patterns[*place].is_held_out() == is);
+        (0..patterns.len()).filter(is_of).collect()
+    };
+    [
+        ("development", of(Some(false))),
+        ("held out", of(Some(true))),
+        ("all twelve", of(None)),
+    ]
 }
 
 /// A pattern's lives, and what the others had learnt.
@@ -435,16 +585,9 @@ fn page_of_patterns(
             )?;
         }
     }
-    let part = |held_out: Option<bool>| -> Vec<&Target> {
-        let both = patterns.iter().zip(targets);
-        let of_part = both.filter(|(one, _)| held_out.is_none_or(|is| one.is_held_out() == is));
-        of_part.map(|(_, target)| target).collect()
-    };
-    let parts = [
-        ("development", part(Some(false))),
-        ("held out", part(Some(true))),
-        ("all twelve", part(None)),
-    ];
+    let parts = parts(patterns)
+        .map(|(name, places)| (name, places.iter().map(|place| &targets[*place]).collect()));
+    let parts: [(&str, Vec<&Target>); 3] = parts;
     let looks = LOOKS.map(|look| format!("after {look} runs"));
     let mut head = vec!["part", "figure"];
     head.extend(looks.iter().map(String::as_str));

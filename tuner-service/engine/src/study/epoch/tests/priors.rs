@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use io_autotune_model::space::{Point, Space};
+use io_autotune_model::Recipe;
+use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::math::Portable;
 use io_autotune_search::surrogate::prior::{Prior, Source};
@@ -13,6 +14,106 @@ use crate::testing::{Outcome, finish, grid, started};
 use io_autotune_model::reason::{Reason, Suggestion};
 
 const SEED: u64 = 5;
+
+/// The recipe of this name, for a point of [`space`].
+fn recipe(name: &str, levels: [u32; 3]) -> Recipe {
+    Recipe {
+        name: name.to_owned(),
+        parametrization: space().parametrization(&Point(levels.into())),
+        why: "it is said to help".to_owned(),
+        source: "a manual".to_owned(),
+    }
+}
+
+/// The exploring runs of a study with these recipes.
+fn advised(recipes: &[Recipe], settings: &Settings, lowest: f64, runs: u32) -> Vec<Suggestion> {
+    let space = space();
+    let epoch = Epoch::new(&space, settings, SEED).with_recipes(recipes);
+    let (mut history, mut all) = (History::default(), Vec::new());
+    for _ in 0..runs {
+        let next = epoch.suggest(&history, &[]);
+        let point = space.validate(&next.parametrization).unwrap();
+        let elapsed = Outcome::Elapsed(time(&point, lowest));
+        finish(&mut history, &started(&next), elapsed);
+        all.push(next);
+    }
+    all.retain(|one| one.role.explores());
+    all
+}
+
+fn of_recipes(all: &[Suggestion]) -> Vec<&str> {
+    let names = all.iter().filter_map(|one| match &one.reason {
+        Reason::Recipe { name, .. } => Some(name.as_str()),
+        _ => None,
+    });
+    names.collect()
+}
+
+#[test]
+fn recipes_stand_in_front_of_the_design_and_need_no_steps() {
+    // Many levels from the default, at the bottom of the valley and near it.
+    let recipes = [recipe("bottom", [6, 4, 0]), recipe("near", [5, 4, 0])];
+    let all = advised(&recipes, &Settings::default(), 40.0, 14);
+    assert_eq!(of_recipes(&all), ["bottom", "near"]);
+    assert_eq!(all[0].parametrization, recipes[0].parametrization);
+    assert_eq!(all[0].role, Role::Design);
+    assert_eq!(
+        all[0].reason.to_string(),
+        "the recipe bottom of this accelerator: it is said to help (a manual)"
+    );
+    let after = all
+        .iter()
+        .skip_while(|one| of_recipes(std::slice::from_ref(one)).len() == 1);
+    let reason = &after.clone().next().unwrap().reason;
+    assert!(
+        matches!(reason, Reason::DesignPoint { number: 1, .. }),
+        "{reason:?}"
+    );
+}
+
+/// Attack (parsers): A recipe that is wrong for the job.
+/// Outcome: It costs one run; what is near it is not tried, and the study's own design follows.
+#[test]
+fn a_wrong_recipe_costs_one_run() {
+    // The valley is a hill here: both take several times as long as the default.
+    let recipes = [recipe("bottom", [6, 4, 0]), recipe("near", [5, 4, 0])];
+    let all = advised(&recipes, &Settings::default(), 1000.0, 20);
+    assert_eq!(of_recipes(&all), ["bottom"]);
+    let slow = |one: &&Suggestion| {
+        let point = space().validate(&one.parametrization).unwrap();
+        time(&point, 1000.0) > 200.0
+    };
+    assert_eq!(all.iter().filter(slow).count(), 1);
+    assert!(all.len() > 1, "the search goes on");
+}
+
+#[test]
+fn recipes_are_for_a_first_epoch_of_the_main_method_and_for_what_its_space_has() {
+    let elsewhere = Recipe {
+        parametrization: Parametrization([("gone".to_owned(), 7.into())].into()),
+        ..recipe("elsewhere", [0, 0, 0])
+    };
+    let recipes = [
+        elsewhere,
+        recipe("default", [0, 0, 0]),
+        recipe("one", [1, 0, 0]),
+        recipe("two", [0, 1, 0]),
+        recipe("three", [0, 0, 1]),
+    ];
+    let all = advised(&recipes, &Settings::default(), 40.0, 12);
+    assert_eq!(of_recipes(&all), ["one", "two"]);
+    let published = crate::testing::published();
+    assert_eq!(
+        of_recipes(&advised(&recipes, &published, 40.0, 12)),
+        [""; 0]
+    );
+    let (space, settings) = (space(), Settings::default());
+    let inherited = [space.parametrization(&Point(vec![2, 1, 1]))];
+    let epoch = Epoch::new(&space, &settings, SEED)
+        .inheriting(&inherited)
+        .with_recipes(&recipes);
+    assert_eq!(epoch.known_elsewhere(), 1);
+}
 
 /// Elapsed of a point: 100 s at the default, `lowest` at the bottom, which is at levels 6 and 4.
 /// The slope between is one valley, or a hill if `lowest` is more than 100 s.
