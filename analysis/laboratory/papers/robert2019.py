@@ -106,6 +106,8 @@ READINGS = {
     "GA unlike its parents, SM nothing twice": ("SM, nothing twice", "GA, unlike its parents"),
     "both nothing twice": ("SM, nothing twice", "GA, nothing twice"),
     "both whatever comes": ("SM, whatever comes", "GA, whatever comes"),
+    "GA unlike its parents, SM whatever comes": ("SM, whatever comes", "GA, unlike its parents"),
+    "GA nothing twice, SM whatever comes": ("SM, whatever comes", "GA, nothing twice"),
     "GA probabilistic": ("SM, nothing twice", "GA, probabilistic"),
 }
 """What is claimed is judged under each: the first has the defaults."""
@@ -138,7 +140,7 @@ def page(
         "few": str(few),
         "design": str(robert2019_claims.DESIGN),
     }
-    lines = [*prose("robert2019", **said), ""]
+    lines = [*prose("robert2019", **said), "", *prose("rule", source="the paper", has="has"), ""]
     claims = robert2019_claims.claims(results, tables, patterns, _readings())
     lines += [*claimed(claims), "", *_distributed(tables), ""]
     lines += [*prose("robert2019-tables", **said), "", *_of_paper()]
@@ -288,7 +290,7 @@ def _side_by_side(results: list[dict[str, Any]], tables: list[Table]) -> list[st
         "",
         *prose("robert2019-orders"),
         "",
-        *table(["", "", *READINGS], orders, left=6),
+        *table(["", "", *READINGS], orders, left=len(READINGS) + 2),
     ]
 
 
