@@ -101,6 +101,11 @@ SIDE_BY_SIDE = {
     "SA": ("SA", "exponential"),
 }
 """The readings of what was tested, in the order of their columns."""
+POSTERIOR = {
+    "SM, nothing twice": "posterior minimum",
+    "SM, whatever comes": "posterior minimum, whatever comes",
+}
+"""The surrogate that exploits alone, under each of its readings."""
 READINGS = {
     "GA whatever comes, SM nothing twice": ("SM, nothing twice", "GA, whatever comes"),
     "GA unlike its parents, SM nothing twice": ("SM, nothing twice", "GA, unlike its parents"),
@@ -258,8 +263,14 @@ def _studies(results: list[dict[str, Any]], nth: int, metric: str, place: int) -
 def _readings() -> dict[str, dict[str, int]]:
     """The places of the variants that stand for the heuristics under each reading."""
     places = {name: _names().index(variant) for name, variant in SIDE_BY_SIDE.items()}
+    least = {name: _names().index(("SM", variant)) for name, variant in POSTERIOR.items()}
     return {
-        reading: {"SM": places[surrogate], "GA": places[genetic], "SA": places["SA"]}
+        reading: {
+            "SM": places[surrogate],
+            "GA": places[genetic],
+            "SA": places["SA"],
+            robert2019_claims.EXPLOITING: least[surrogate],
+        }
         for reading, (surrogate, genetic) in READINGS.items()
     }
 
