@@ -22,6 +22,7 @@ from papers.cao2018_replays import (
 )
 from papers.claims import (
     UNDECIDED,
+    UNTRIED,
     Claim,
     Difference,
     Side,
@@ -94,7 +95,7 @@ def _timed(by_time: Sequence[Claim], by_runs: Sequence[Claim]) -> list[Claim]:
     The paper's runs are equally long but for their setup, so that its time is nearly its runs.
     """
     return [
-        one if one == other else _both_ways(one, other)
+        one if one == other or one.verdict == UNTRIED else _both_ways(one, other)
         for one, other in zip(by_time, by_runs, strict=True)
     ]
 
@@ -639,8 +640,9 @@ def _of_the_reasons(replayed: Sequence[Replayed]) -> list[Claim]:
     combination = "the best's values of the two parameters that matter most"
     return [
         above(
-            '"As long as the optimization algorithm identifies the "correct" combination of values '
-            'for these dominant parameters, it will be able to find a near-optimal configuration"',
+            "\"As long as the optimization algorithm identifies the 'correct' combination of "
+            "values for these dominant parameters, it will be able to find a near-optimal "
+            'configuration"',
             reached,
             " %",
             bound=HALF,
@@ -719,7 +721,7 @@ def _of_speed(replayed: Sequence[Replayed]) -> list[Claim]:
             + ", ".join(f"{name} {fmean(of):.0f} %" for name, of in by_hour.items()),
         ),
         some(
-            '"this means that no single technique can "rule them all""; "no one technique was '
+            '"this means that no single technique can \'rule them all\'"; "no one technique was '
             'superior to all others" (abstract)',
             min(map(len, behind.values())),
             told,

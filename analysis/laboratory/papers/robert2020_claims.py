@@ -210,6 +210,13 @@ def claims(of: Replays) -> list[Claim]:
             '(I); "any configurable system" (X)',
             "one system is tuned here as there; the grid and its default are given",
         ),
+        proven(
+            'SEDR "adapts the number of samples to the noise strength measured at each '
+            'parametrization" (VI-A-b)',
+            "`robert2020_vi_a_sedr_reevaluates_until_the_error_is_below_the_threshold`",
+            tried="it runs a parametrization again until the standard error of its mean is below "
+            "the threshold",
+        ),
         *_noise_harms(of),
         _design_represents(of),
         above(
