@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from papers import (
     alabed2021,
@@ -236,11 +237,6 @@ def test_alleles_are_there_at_first_and_stay_or_not(tmp_path: Path) -> None:
     assert file_systems._staying(on, [None] * 64) is None
 
 
-def test_a_run_is_as_far_as_the_nearest_before_it() -> None:
-    points = [(0.0, 0.0), (3.0, 4.0), (3.0, 5.0), (0.0, 0.0)]
-    assert robert2019_claims.nearest_before(points) == pytest.approx([0.0, 5.0, 1.0, 0.0])
-
-
 def test_two_values_of_a_category_are_a_range_apart(tmp_path: Path) -> None:
     path = tmp_path / "mixed.json"
     parameters = [
@@ -251,28 +247,33 @@ def test_two_values_of_a_category_are_a_range_apart(tmp_path: Path) -> None:
     lines = [f"{a},{b},{1 + a}" for a in range(3) for b in "xyz"]
     path.with_suffix(".csv").write_text("\n".join(["a,b,time", *lines]) + "\n", "utf-8")
     on = Table(path)
-    place = {point: nth for nth, point in enumerate(on.points)}
-    study = {"runs": [place[0, 0], place[1, 0], place[1, 2]]}
-    results = [{"tables": [{"methods": [{"studies": [study]}]}]}]
-    [away] = robert2019_claims.Reading(results, [on], {"SM": 0}).distances("SM", 0)
-    assert away == pytest.approx([0.0, 0.5, 1.0])
+    places = robert2019_claims.coordinates(on)
+    at = {point: places[nth] for nth, point in enumerate(on.points)}
+    assert np.linalg.norm(at[0, 0] - at[1, 0]) == pytest.approx(0.5)
+    assert np.linalg.norm(at[0, 0] - at[0, 2]) == pytest.approx(1.0)
 
 
-def test_moving_on_is_farther_or_nearer(tmp_path: Path) -> None:
+def test_what_is_novel_is_far_from_what_was_tested() -> None:
+    line = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    # After 0 the others are 1 to 4 away; after 4 they are 1, 2 and 1; 0 has run before.
+    assert robert2019_claims.novelty(line, [0, 4, 2, 0, 1]) == pytest.approx(
+        [0.0, 75.0, 200 / 3, 0.0, 0.0]
+    )
+
+
+def test_moving_on_is_to_what_is_novel_or_not(tmp_path: Path) -> None:
     on = measured(tmp_path, "wide", lambda a, b: 1.0 + a + b, levels=11)
-    places = {point: nth for nth, point in enumerate(on.points)}
-    near = [places[0, 0]] * 75
-    far = [places[level, 10] for level in range(11)] + [places[10, level] for level in range(10)]
+    near = [0] * 75
+    far = list(range(120, 95, -1))
 
     def judged(studies: list[list[int]]) -> str:
         results = [{"tables": [{"methods": [{"studies": [{"runs": one} for one in studies]}]}]}]
         of = robert2019_claims.Reading(results, [on], {"SM": 0})
         return claims.above("a", robert2019_claims._moving_on(of, "SM")).verdict
 
-    late = [*near, *far, *far[:4]]
-    assert judged([late, [places[1, 1], *late[1:]], late]) == HOLDS
-    early = [*near[:25], *far, *far[:4], *near[:50]]
-    assert judged([early, [places[1, 1], *early[1:]], early]) == NOT
+    late, early = [*near, *far], [*near[:25], *far, *near[:50]]
+    assert judged([late, [1, *late[1:]], late]) == HOLDS
+    assert judged([early, [1, *early[1:]], early]) == NOT
 
 
 def test_all_pairs_of_readings_are_tried() -> None:
