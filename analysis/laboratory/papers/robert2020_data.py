@@ -232,8 +232,8 @@ def _of_the_optimum(on: Table) -> list[Claim]:
             + f". By the noise of the runs {len(may_be)} of {len(on.points)} may be the best "
             + "(95 %), of which have "
             + ", ".join(f"{name}: {100.0 * share:.0f} %" for name, share in shares.items()),
-            tried="all that may be the best have the largest cache; the default's workers; fewer "
-            "destagers than the most; the lowest threshold: none that has it is against",
+            tried="of each of the four: all that may be the best have it, and against it is that "
+            "none has",
         ),
     ]
 
