@@ -50,7 +50,7 @@ def main() -> int:
             ),
         }
         makers["alabed2021"] = lambda: alabed2021.page(
-            program, by_name[alabed2021.NAME], arguments.seeds_2021
+            program, by_name[alabed2021.NAME], arguments.seeds_2021, arguments.work / "measures"
         )
         for name in arguments.only or PAGES:
             lines, drawn = makers[name]()

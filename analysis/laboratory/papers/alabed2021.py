@@ -2,9 +2,10 @@
 
 import json
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import NormalDist, fmean, median, variance
 from typing import Any
@@ -16,19 +17,18 @@ from peers.tables import Table
 
 from papers import clusters, drawing, studies
 from papers.claims import (
-    HOLDS,
-    NOT,
-    UNDECIDED,
-    UNTRIED,
     Claim,
     Difference,
     above,
     below,
     column,
+    judged,
     listed,
     mean,
     paired,
+    proven,
     share,
+    untried,
 )
 from papers.claims import rows as claimed
 from papers.text import prose
@@ -65,12 +65,13 @@ METHODS = [
 ]
 
 
-def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, str]]:
-    """The page's lines, and its drawings."""
+def page(program: Program, on: Table, seeds: int, work: Path) -> tuple[list[str], dict[str, str]]:
+    """The page's lines, and its drawings; `work` is for tables with fewer measures."""
     words = ["--exploring-only", "--per-seed", "--budget", str(BUDGET), "--seeds", str(seeds)]
     result = program.simulate([on.path], [method.text for method in METHODS], words)
     random = program.simulate([on.path], ["random"], words)["tables"][0]["methods"][0]
     methods = result["tables"][0]["methods"]
+    of_tasks = _by_tasks(program, on, words, work)
     default, best = on.truths[on.default], on.truths[on.best]
     rows = []
     series = {}
@@ -98,6 +99,12 @@ def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, 
         "matters": _matters(clusters.of_time(on)),
         "points": str(len(on.points)),
     }
+    said["costs"] = _costs(
+        {
+            method.name: [value or 0.0 for value in column(of, "ElTime")]
+            for method, of in zip(METHODS, methods, strict=True)
+        }
+    )
     found, drawn = _live(live["studies"])
     replayed = Replayed(
         steps={
@@ -110,6 +117,7 @@ def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, 
             method.name: [value or 0.0 for value in column(of, "ElTime")]
             for method, of in zip(METHODS, methods, strict=True)
         },
+        of_tasks=of_tasks,
         optimal={
             method.name: [step is not None for step in _reaching(of, on, NEAR[1])]
             for method, of in zip(METHODS, methods, strict=True)
@@ -121,11 +129,13 @@ def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, 
     return [
         *prose("alabed2021", **said),
         "",
-        *claimed(_claims(live["studies"], replayed)),
+        *prose("rule", source="the slides", has="have"),
+        "",
+        *claimed(_claims(live["studies"], replayed), "the slides"),
         "",
         *prose("alabed2021-criteria"),
         "",
-        *claimed(_criteria(live["studies"])),
+        *claimed(_criteria(live["studies"]), "the slides"),
         "",
         *prose("alabed2021-live", **said),
         "",
@@ -158,6 +168,8 @@ class Replayed:
     """Until a run within 5 % of the best; one more than there are if there is none."""
     seconds: Mapping[str, list[float]]
     """What all suggestions of a study took to compute."""
+    of_tasks: Mapping[int, list[float]]
+    """The same of multi-task by the number of tasks, the time one of them."""
     optimal: Mapping[str, list[bool]]
     """Which studies come within 1 % of the best."""
     shares: Mapping[str, Mapping[str, float]]
@@ -166,6 +178,27 @@ class Replayed:
     """The same of the time, by parameter."""
     with_time: Mapping[str, Difference]
     """By measure, its correlation with the time."""
+
+
+def _by_tasks(program: Program, on: Table, words: list[str], work: Path) -> dict[int, list[float]]:
+    """What each study takes to compute on the table with its first measures, by their number."""
+    measures = on.described["measures"]
+    work.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for count in range(1, len(measures) + 1):
+        path = work / f"{on.name}-{count}.json"
+        described = {**on.described, "name": path.stem, "measures": measures[:count]}
+        path.write_text(json.dumps(described), "utf-8")
+        shutil.copyfile(on.path.with_suffix(".csv"), path.with_suffix(".csv"))
+        paths.append(path)
+    texts = [method.text for method in METHODS[:2]]
+    found = program.simulate(paths, texts, words)["tables"]
+
+    def seconds(method: dict[str, Any]) -> list[float]:
+        return [value or 0.0 for value in column(method, "ElTime")]
+
+    alone = seconds(found[0]["methods"][0])
+    return {1: alone} | {nth + 1: seconds(of["methods"][1]) for nth, of in enumerate(found, 1)}
 
 
 def _reaching(method: dict[str, Any], on: Table, share: float) -> list[int | None]:
@@ -304,87 +337,122 @@ def _claims(live: Sequence[dict[str, Any]], on_table: Replayed) -> list[Claim]:
         for name, of in by_method.items()
     }
 
-    def sooner(words: str, *names: tuple[str, str]) -> Claim:
+    def sooner(words: str, tried: str, *names: tuple[str, str]) -> Claim:
         differences = _pairs(steps, "live, ", *names) | _pairs(on_table.steps, "table, ", *names)
-        return below(words, differences, " steps")
+        return below(words, differences, " steps", tried=tried)
 
     def unsteady(of: Mapping[str, list[float]]) -> dict[str, list[float]]:
         """How far each study's steps are from the median of its method's."""
         return {name: [abs(one - median(all_)) for one in all_] for name, all_ in of.items()}
 
     return [
+        untried(
+            '"Parameters are influenced by the hardware specifications, service objectives, and '
+            'workload characteristics"; "finding optimal parameters might require many '
+            'experiments"',
+            "motives; there is one machine here, one objective, and one work for each system",
+        ),
         below(
-            "Bayesian optimisation reduces the number of communications with the real system, "
-            "which we read as runs, and against random search: until one is within 5 % of the "
-            "table's best",
+            '"BO reduces the number of communications with the real system"',
             _pairs(on_table.steps, "table, ", ("BO", "random")),
             " steps",
+            tried="a communication is a run, and it has fewer than random search: the steps until "
+            "a run within 5 % of the table's best",
         ),
         above(
-            "it finds optimal configurations: within 1 % of the table's best in 100 steps, most "
-            "studies, %",
+            '"A mechanism to find optimal configurations in RocksDB using Bayesian Optimization"',
             {
                 f"table, {name}": share(sum(found), len(found))
                 for name, found in on_table.optimal.items()
             },
+            " %",
             bound=HALF,
+            tried="more than 50 % of the studies run one within 1 % of the table's best, which is "
+            "our bound of optimal, in 100 steps",
         ),
         above(
-            "the throughput is improved over the default",
+            '"Performance improvement over the default"',
             {name: mean(of) for name, of in again.items()},
             " %",
+            tried="live: the throughput of what a study found best over the default's, both run "
+            "again",
         ),
-        sooner("faster convergence by multi-task learning than by BO", MULTI),
-        _of_dimensions(steps, on_table.steps),
+        sooner(
+            '"Achieved faster convergence by utilizing multi-task learning"',
+            "fewer steps than BO, of one task",
+            MULTI,
+        ),
         below(
-            '"more information per training sample", "per execution run", which we read as: the '
-            "error of a prediction falls (log)",
+            'multi-task learning "provides more information per execution run", "per training '
+            'sample"',
             _pairs(off, "live, ", MULTI, ("clustered", "BO"), ("structured", "BO")),
+            tried="the error of what is predicted of the next run, as a logarithm, is below BO's",
+        ),
+        untried(
+            'a Gaussian process "still suffers from the curse of dimensionality in high '
+            'dimensional settings"; multi-task learning is "mitigating the curse of dimensionality '
+            'by providing context about the system interactions"; it "learns the wider context of '
+            'the system"',
+            "no system here is tuned with more and with fewer of its parameters, so that nothing "
+            "shows how a method fares as dimensions grow; of context nothing is measured",
+        ),
+        untried(
+            '"Optimizing other tasks provide more data per iteration"',
+            "nothing optimizes another task here: a run's other measures are looked at, and its "
+            "time alone is optimized. That each run gives a row for each task is two rows below",
         ),
         _implicitly(on_table),
-        above(
-            "multi-task scales poorly; of this we try one number of tasks, four: it takes longer "
-            "to compute than BO, which has one",
-            _pairs(on_table.seconds, "table, ", MULTI),
-            " s",
-        ),
-        Claim(
-            "multi-task duplicates the training samples, and other tasks provide more data per "
-            "iteration",
-            HOLDS,
-            "by construction: a point has a row for each task, so that the model of n points and T "
-            "tasks has T n rows: `predictions_are_those_of_the_whole_system` in "
+        proven(
+            '"Downside: it duplicates the training samples in the process"; it "creates a copy of '
+            'every parameter and a task observation"',
+            "`predictions_are_those_of_the_whole_system` in "
             "`tuner-service/search/src/surrogate/multitask/tests.rs`",
+            tried="the model of n points and T tasks has a row for each task of each point: T n",
         ),
-        Claim(
-            '"a standard GP inference scales linearly with number of tasks O(Tn^3)"',
-            UNDECIDED,
+        _scales(on_table.of_tasks),
+        untried(
+            '"A standard GP inference scales linearly with number of tasks O(Tn^3)"',
             "a count of operations, which for T processes apart is as said. Ours is joint: it "
-            "factors one matrix of T n rows. It is not timed by the number of tasks, which changes "
-            "within a study, since a measure that tells too little is left out; and a suggestion "
-            "looks for hyperparameters besides",
+            "factors one matrix of T n rows. Inference is not timed apart from the search for "
+            "hyperparameters and for the next point",
         ),
         *_of_clusters(on_table.shares, on_table.of_time),
+        proven(
+            '"The assignment was done by picking association with the highest covariance values" '
+            '(the summary: "through manual assignment")',
+            "`alabed2021_assignment_is_by_the_highest_covariance`",
+            tried="a parameter belongs to the measure whose variance it explains best; nothing is "
+            "assigned by hand here",
+        ),
+        untried(
+            'the assignment "can be found through a combination of expert knowledge and '
+            'unsupervised learning methods"; "use the expert knowledge to reduce the dimensions"',
+            "no study here has clusters by hand (`clusters = by_hand`), nor has an expert made any",
+        ),
         _as_bo(
             sooner(
-                "clusters, assigned by hand in the summary and here by covariance: even faster "
-                "convergence",
+                '"Decomposability of parameter space through manual assignment to a specific task '
+                'led to even faster" convergence',
+                "clusters, here by covariance, need fewer steps than multi-task without",
                 *CLUSTERS,
             ),
             on_table.steps,
         ),
         below(
-            "and a more stable one: how far a study's steps are from the median of its method's",
+            '"and stable convergence"',
             _pairs(unsteady(steps), "live, ", *CLUSTERS)
             | _pairs(unsteady(on_table.steps), "table, ", *CLUSTERS),
             " steps",
+            tried="how far a study's steps are from the median of its method's is less than "
+            "without clusters",
         ),
         _of_complexity(on_table.seconds),
-        Claim(
-            "100 steps of 15 minutes each, 50 million queries of a social graph whose pattern "
-            "changes",
-            UNTRIED,
-            "a run is a fifth of a second here, of 40,000 queries of one pattern",
+        untried(
+            'the experiment: "100 steps"; "50 million queries in fifteen-minutes" of "a social '
+            'graph workload" whose "pattern change every 5000 operation"; "the median of five '
+            'runs"',
+            "a run is a fifth of a second here, of 40,000 queries of one pattern; the live studies "
+            "are four of 80 runs",
         ),
     ]
 
@@ -395,9 +463,8 @@ def _implicitly(on_table: Replayed) -> Claim:
     most = max(on_table.of_time, key=on_table.of_time.__getitem__)
     acts = 100.0 * max(0.0, *(of[most] for of in on_table.shares.values()))
     with_time = {f"table, {measure}": of for measure, of in on_table.with_time.items()}
-    return Claim(
-        '"optimizing the complimentary tasks provide implicit optimization to the primary goal"',
-        UNDECIDED,
+    return untried(
+        '"Optimizing the complimentary tasks provide implicit optimization to the primary goal"',
         "nothing optimizes another task here. Known is how each measure correlates with the time: "
         f"{listed(with_time)}. That decides nothing: the time of this table "
         "[contains the measures](../measurements/tables.md#rocksdb-measures), as bytes written at "
@@ -408,28 +475,33 @@ def _implicitly(on_table: Replayed) -> Claim:
     )
 
 
-def _of_dimensions(live: Mapping[str, list[float]], on_table: Mapping[str, list[float]]) -> Claim:
-    """What mitigates a curse must help more where there are more dimensions."""
-    differences = _pairs(live, "live, ten parameters, ", MULTI)
-    differences |= _pairs(on_table, "table, six, ", MULTI)
-    return Claim(
-        '"mitigating the curse of dimensionality by providing context"',
-        UNDECIDED,
-        "no system here is tuned with more and with fewer of its parameters. By the row above: "
-        + listed(differences, " steps"),
+def _scales(of_tasks: Mapping[int, list[float]]) -> Claim:
+    """What a study takes to compute with one task more, study by study."""
+    return above(
+        '"Multi-task scales poorly"',
+        {
+            f"table, {more} tasks - {fewer}": paired(of_tasks[more], of_tasks[fewer])
+            for fewer, more in pairwise(sorted(of_tasks))
+        },
+        " s",
+        tried="each further task makes a study's suggestions take longer to compute, the first "
+        "after BO's one included; whether that is poor is not judged",
     )
 
 
 def _of_complexity(seconds: Mapping[str, list[float]]) -> Claim:
     """Less time may come of clusters, or of measures that are left out."""
-    return Claim(
-        "while reducing the runtime complexity",
-        UNDECIDED,
-        "they take less to compute than multi-task: "
-        + listed(_pairs(seconds, "table, ", *CLUSTERS), " s")
-        + ". But a measure that tells too little is left out, live of clusters "
-        "[more often](#the-posterior), and what is left is BO: how much of the time clusters save "
-        "is not measured apart",
+    claim = below(
+        '"while reducing runtime complexity"',
+        _pairs(seconds, "table, ", *CLUSTERS),
+        " s",
+        tried="time alone: a study's suggestions take less to compute than without clusters",
+    )
+    return replace(
+        claim,
+        figure=f"{claim.figure}. A measure that tells too little is left out, live of clusters "
+        "[more often](#the-posterior), and what is left is BO: how much of that time the clusters "
+        "save is not measured apart",
     )
 
 
@@ -450,7 +522,7 @@ def _of_clusters(
         for measure, of in shares.items()
     }
     of_parameters = len(next(iter(shares.values())))
-    some = [
+    partly = [
         name
         for name in next(iter(shares.values()))
         if 0 < sum(name in names for names in acting.values()) < len(acting)
@@ -458,21 +530,26 @@ def _of_clusters(
     chosen = clusters.by_covariance({"elapsed": of_time, **shares})
     largest = max(map(len, chosen.values()))
     return [
-        Claim(
-            "certain parameters influence only some of the metrics",
-            HOLDS if some else NOT,
-            f"on the table {', '.join(some) or 'none'}; parameters with at least {ACTS:.0%} of a "
-            "measure's variance, which is our bound: "
+        judged(
+            '"Computer systems have a natural decomposability where certain parameters only '
+            'influence a subset of the metrics"',
+            {"": bool(partly)},
+            f"on the table {', '.join(partly) or 'none'}: "
             + "; ".join(f"{measure}: {', '.join(names)}" for measure, names in acting.items()),
+            tried=f"some parameter explains at least {ACTS:.0%} of the variance, which is our "
+            "bound, of some measures and not of others",
         ),
-        Claim(
-            "decomposition lowers the largest dimension (from five to three, in a drawing)",
-            f"{HOLDS} in structured, not in clustered" if largest < of_parameters else NOT,
+        judged(
+            '"Decomposing the parameter space reduces the max dimensions by assigning a subset of '
+            'parameters to each task" (in a drawing from five to three)',
+            {"structured": largest < of_parameters},
             f"on the table from {of_parameters} to {largest}: "
             + "; ".join(
                 f"{measure}: {', '.join(names) or 'none'}" for measure, names in chosen.items()
             )
-            + f". In clustered elapsed keeps all {of_parameters}",
+            + f". In clustered, which the slides do not draw, elapsed keeps all {of_parameters}",
+            tried="the task with the most parameters has fewer than there are, in structured, "
+            "which is the slides' drawing",
         ),
     ]
 
@@ -480,10 +557,28 @@ def _of_clusters(
 def _criteria(live: Sequence[dict[str, Any]]) -> list[Claim]:
     """Of throughput the slides have a picture, and no sentence."""
     again = {name: [_again(study) for study in of] for name, of in _by_method(live).items()}
+    what = "the throughput of what a study found best over the default's, both run again"
     return [
-        above("multi-task finds more throughput than BO", _pairs(again, "live, ", MULTI), " %"),
-        above("clusters find more still", _pairs(again, "live, ", *CLUSTERS), " %"),
+        above(
+            '"the most performant IO throughput": of multi-task before BO',
+            _pairs(again, "live, ", MULTI),
+            " %",
+            tried=what,
+        ),
+        above(
+            "the same: of clusters before multi-task without",
+            _pairs(again, "live, ", *CLUSTERS),
+            " %",
+            tried=what,
+        ),
     ]
+
+
+def _costs(seconds: Mapping[str, list[float]]) -> str:
+    """How many times as long as BO's the suggestions of the others take to compute."""
+    alone = fmean(seconds[METHODS[0].name])
+    times = [fmean(of) / alone for name, of in seconds.items() if name != METHODS[0].name]
+    return f"{min(times):.1f} to {max(times):.1f}"
 
 
 def _matters(of_time: Mapping[str, float]) -> str:

@@ -8,6 +8,9 @@ from statistics import fmean
 from peers.tables import Point, Table
 from scipy.stats import f as fisher
 
+SIGNIFICANT = 0.05
+"""Of a test, or of several together."""
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -16,6 +19,11 @@ class Effect:
     name: str
     ratio: float
     p: float
+
+
+def surely(effects: Sequence[Effect]) -> list[bool]:
+    """Which of these there are, at 5 % over all of them (Bonferroni)."""
+    return [effect.p * len(effects) < SIGNIFICANT for effect in effects]
 
 
 def main_effects(on: Table) -> list[Effect]:

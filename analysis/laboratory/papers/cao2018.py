@@ -13,8 +13,16 @@ from peers.program import Program
 from peers.tables import Table
 
 from papers import cao2018_claims, cao2018_space, drawing, file_systems, ranks, studies
-from papers.cao2018_claims import RATES, TIMES
-from papers.cao2018_replays import NEAR_OPTIMAL, Replayed, near_optimal, when
+from papers.cao2018_claims import TIMES
+from papers.cao2018_rates import RATES, Rates
+from papers.cao2018_replays import (
+    NEAR_OPTIMAL,
+    Replayed,
+    near_optimal,
+    promising,
+    share_within,
+    when,
+)
 from papers.claims import mean
 from papers.claims import rows as claimed
 from papers.published import FIGURE_5
@@ -85,6 +93,8 @@ def page(
             last={selection: of.last for selection, of in alleles.items()},
             settled={selection: of.settled for selection, of in alleles.items()},
             diversity={selection: mean(of.growth) for selection, of in alleles.items()},
+            diverse={selection: of.diverse for selection, of in alleles.items()},
+            staying={selection: mean(of.staying) for selection, of in alleles.items()},
         ),
         patterns,
     )
@@ -99,7 +109,13 @@ def page(
         "fewest": f"{min(map(_near, tables)):.2g}",
         "most": f"{max(map(_near, tables)):.2g}",
     }
-    lines = [*prose("cao2018", **said), "", *claimed(claims)]
+    lines = [
+        *prose("cao2018", **said),
+        "",
+        *prose("rule", source="the paper", has="has"),
+        "",
+        *claimed(claims),
+    ]
     lines += ["", *prose("cao2018-figure3"), "", *_figure_3(tables)]
     drawn = {}
     lines += ["", *prose("cao2018-figure4", **said)]
@@ -291,7 +307,7 @@ def _compared(replayed: Sequence[Replayed]) -> list[str]:
     ]
     for system, (near_best, printed) in FIGURE_5.items():
         theirs = [-float(printed[name][0]) for name in names]
-        order_of_paper = ranks.order(names, theirs, higher=True)
+        order_of_paper = ranks.order(names, theirs, higher=True, tie=",")
         rows.append([f"the paper's {system}", number(near_best, 2), "100", order_of_paper])
     words = [
         f"- {system}:\n  " + "; ".join(f"{name} {words}" for name, (_, words) in printed.items())
@@ -304,6 +320,8 @@ def _compared(replayed: Sequence[Replayed]) -> list[str]:
         *words,
         "",
         *table(head, rows, left=4),
+        "",
+        *prose("cao2018-orders"),
     ]
 
 
@@ -328,12 +346,13 @@ def _figure_6(result: dict[str, Any], tables: list[Table]) -> list[str]:
 
 def _figure_7(
     program: Program, tables: list[Table], quiet: list[Path], seeds: int
-) -> tuple[list[str], cao2018_claims.Rates]:
-    """The table, and which studies found it, at each rate."""
+) -> tuple[list[str], Rates]:
+    """The table, and what the studies did, at each rate."""
     rows = []
     readings = [(selection, "run") for selection in SELECTIONS] + [(SELECTIONS[0], "free")]
-    every: dict[str, dict[str, list[list[bool]]]] = {_reading(*one): {} for one in readings}
-    half: dict[str, dict[str, list[list[bool]]]] = {_reading(*one): {} for one in readings}
+    whole, half, until, alleles = (
+        {_reading(*one): dict[str, list[list[float]]]() for one in readings} for _ in range(4)
+    )
     results = []
     for selection, revisits in readings:
         prefix = f"{_GENETIC}.selection={selection},cao2018-genetic.revisits={revisits}"
@@ -346,20 +365,25 @@ def _figure_7(
         for (selection, revisits), result in zip(readings, results, strict=True):
             if nth >= len(result):
                 continue
-            hits = [_hits(method, on) for method in result[nth]["methods"]]
+            methods = result[nth]["methods"]
+            hits = [_hits(method, on) for method in methods]
             reading = _reading(selection, revisits)
-            every[reading][on.name] = hits
-            half[reading][on.name] = [
-                _hits(method, on, share=0.5) for method in result[nth]["methods"]
+            whole[reading][on.name] = hits
+            half[reading][on.name] = [_hits(method, on, share=0.5) for method in methods]
+            wanted = promising(on)
+            until[reading][on.name] = [_until(method, wanted) for method in methods]
+            alleles[reading][on.name] = [
+                [share_within(study["runs"], wanted) for study in method["studies"]]
+                for method in methods
             ]
-            ends = [100.0 * fmean(of) for of in hits]
+            ends = [fmean(of) for of in hits]
             best = max(range(len(ends)), key=ends.__getitem__)
             cells = [number(end) for end in ends]
             cells[best] = f"**{cells[best]}**"
             rows.append([on.name, selection, revisits, *cells])
     rates = [f"{rate:.0%}" for rate in RATES]
     head = ["near-optimal found, %", "selection", "revisits", *rates]
-    return table(head, rows, left=3), cao2018_claims.Rates(every, half)
+    return table(head, rows, left=3), Rates(whole, half, until, alleles)
 
 
 def _reading(selection: str, revisits: str) -> str:
@@ -367,12 +391,21 @@ def _reading(selection: str, revisits: str) -> str:
     return f"selection `{selection}`" + ("" if revisits == "run" else f", revisits `{revisits}`")
 
 
-def _hits(method: dict[str, Any], on: Table, share: float = 1.0) -> list[bool]:
-    """Which studies have run what is near-optimal in figure 7, in a share of their runs."""
+def _hits(method: dict[str, Any], on: Table, share: float = 1.0) -> list[float]:
+    """100 for each study that has run what is near-optimal in figure 7, in a share of its runs."""
     close = near_optimal(on, NEAR_OF_FIGURE_7)
     return [
-        not close.isdisjoint(study["runs"][: round(share * len(study["runs"]))])
+        100.0 * (not close.isdisjoint(study["runs"][: round(share * len(study["runs"]))]))
         for study in method["studies"]
+    ]
+
+
+def _until(method: dict[str, Any], wanted: frozenset[int]) -> list[float]:
+    """The number of each study's first run of one of these; all its runs if there is none."""
+    return [
+        float(next((nth for nth, at in enumerate(runs, 1) if at in wanted), len(runs)))
+        for study in method["studies"]
+        for runs in [study["runs"]]
     ]
 
 

@@ -1,15 +1,15 @@
 """Cao 2018: its sentences, by differences over studies that begin with the same seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
 from math import inf
 from statistics import fmean
 
 from peers.tables import Table
-from scipy.stats import t as student
 
-from papers import cao2018_space, file_systems
+from papers import cao2018_rates, cao2018_space, file_systems
+from papers.cao2018_rates import Rates
 from papers.cao2018_replays import (
     LONG,
     Replayed,
@@ -18,9 +18,9 @@ from papers.cao2018_replays import (
     differences,
     near_optimal,
     shares,
+    surely_more,
 )
 from papers.claims import (
-    HOLDS,
     UNDECIDED,
     UNTRIED,
     Claim,
@@ -30,19 +30,18 @@ from papers.claims import (
     alike,
     below,
     judged,
-    mean,
     paired,
+    proven,
     share,
+    some,
+    unpaired,
+    untried,
     with_readings,
 )
 
 METHODS = ("SA", "GA", "DQN", "BO", "RS")
 OTHERS = ("SA", "DQN", "RS")
 """What GA and BO are compared with."""
-RATES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
-"""Figure 7's mutation rates."""
-BEST_RATE = 5
-"""The place of the paper's best of them, 32 %."""
 HOUR = 20
 """In runs of the default, of which the paper's five hours are about a hundred."""
 TIMES = (5, 10, 20, 40, 80)
@@ -55,17 +54,8 @@ ALIKE, ALIKE_FOUND = 0.05, 10.0
 """Our bounds for what is alike: of throughput over the best's, and of studies, %."""
 GENERATION, SETTLED = 8, (0, 8)
 """Members, and the generations between which genes settle: figure 8's first and our ninth."""
-MAIL = "where 4.5 % are near-optimal, as on M2-Mailserver-HDD3"
-FILES = "where 0.2 % are, as on M2-Fileserver-HDD3"
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Figure 7: by reading and table, for each rate which studies found what is near-optimal."""
-
-    all_runs: Mapping[str, Mapping[str, list[list[bool]]]]
-    half: Mapping[str, Mapping[str, list[list[bool]]]]
-    """In the first half of the runs."""
+MAIL = "one of the best 4.5 %"
+FILES = "one above 99 % of the best"
 
 
 def claims(
@@ -83,15 +73,17 @@ def claims(
         *_timed(_of_figure_4(replayed), _of_figure_4(by_runs)),
         *_timed(_of_figure_5(replayed, systems), _of_figure_5(by_runs, systems)),
         *_of_figure_6(replayed),
-        *_of_figure_7(rates),
+        *cao2018_rates.claims(rates),
         *_of_figure_8(replayed, systems),
         *cao2018_space.of_figure_9(systems),
         *cao2018_space.of_table_5(tables, systems, patterns),
+        *_of_the_reasons(replayed),
+        *cao2018_space.of_the_conclusion(tables),
         *_timed(_of_speed(replayed), _of_speed(by_runs)),
-        Claim(
-            "energy and other objectives: the observations are applicable to them",
-            UNTRIED,
-            "the paper shows throughput alone; nothing measures energy here; "
+        untried(
+            '"We focused on optimizing for throughput, but our methodology and observations are '
+            'applicable to other metrics as well"',
+            "the paper shows throughput alone; energy is not measured here; "
             "[other objectives](../engine.md#the-objective)",
         ),
     ]
@@ -103,7 +95,7 @@ def _timed(by_time: Sequence[Claim], by_runs: Sequence[Claim]) -> list[Claim]:
     The paper's runs are equally long but for their setup, so that its time is nearly its runs.
     """
     return [
-        one if one == other else _both_ways(one, other)
+        one if one == other or one.verdict == UNTRIED else _both_ways(one, other)
         for one, other in zip(by_time, by_runs, strict=True)
     ]
 
@@ -111,24 +103,31 @@ def _timed(by_time: Sequence[Claim], by_runs: Sequence[Claim]) -> list[Claim]:
 def _both_ways(by_time: Claim, by_runs: Claim) -> Claim:
     told = f"{by_time.figure}. At equal runs: {by_runs.verdict}"
     if by_time.verdict.split(" (")[0] == by_runs.verdict.split(" (")[0]:
-        return Claim(by_time.words, by_time.verdict, told)
+        return replace(by_time, figure=told)
     if by_time.verdict.startswith(UNDECIDED):
-        return Claim(by_time.words, by_time.verdict, told)
-    return Claim(by_time.words, UNDECIDED, f"at equal time: {by_time.verdict}: {told}")
+        return replace(by_time, figure=told)
+    return replace(by_time, verdict=UNDECIDED, figure=f"at equal time: {by_time.verdict}: {told}")
 
 
 def _purged(replayed: Sequence[Replayed]) -> Claim:
     """Of what is run the share is known; of what a method keeps nothing is."""
     [systems] = [of for of in replayed if of.on.name == file_systems.NAME]
     ends = {name: systems.invalid(name) for name in METHODS if name != "RS"}
-    return Claim(
-        "invalid configurations have a throughput of zero, which ensures that they are purged "
-        "(section 3)",
-        UNDECIDED,
-        "of the runs of the first and of the last eighth on file-systems so many are invalid: "
-        + ", ".join(f"{name} {first:.0f} and {last:.0f} %" for name, (first, last) in ends.items())
-        + ". Invalid ones count as twice the slowest here; and what is run again and again may "
-        "each time be refused, which is not recorded",
+    claim = below(
+        '"Invalid configurations will always come with evaluation results of zero [...]; this '
+        'ensures they are purged in an upcoming optimization process"',
+        {name: paired(last, first) for name, (first, last) in ends.items()},
+        tried="file-systems, where they count as twice the slowest instead: of the last eighth of "
+        "the runs fewer are invalid than of the first, percentage points",
+    )
+    return replace(
+        claim,
+        figure=claim.figure
+        + "; of the first and the last eighth: "
+        + ", ".join(
+            f"{name} {fmean(first):.0f} and {fmean(last):.0f} %"
+            for name, (first, last) in ends.items()
+        ),
     )
 
 
@@ -150,56 +149,77 @@ def _of_figure_4(replayed: Sequence[Replayed]) -> list[Claim]:
     long, long_note = _lasting(replayed, LONG)
     return [
         above(
-            "all five gradually find higher performing configurations (figure 4): the best found "
-            "over the default, %",
-            {f"{of.on.name}, {name}": mean(of.gain(name)) for of in replayed for name in METHODS},
+            '"all five methods were able to gradually find higher performing configurations" '
+            "(figure 4: one study)",
+            {
+                f"{of.on.name}, {name}": share(sum(one > 0.0 for one in gains), len(gains))
+                for of in replayed
+                for name in METHODS
+                for gains in [of.gain(name)]
+            },
+            " %",
+            bound=HALF,
+            tried="more than 50 % of the studies run what is faster than the default",
         ),
         _differing(replayed),
         _noted(
             above(
-                "SA performs the worst (figure 4: one study): the best that the others have found "
-                "over the default, minus SA's, at equal time, percentage points",
+                '"SA performed the worst" (figure 4)',
                 differences(
                     long,
                     lambda of, name: of.gain_by(name, of.horizon),
                     *((one, "SA") for one in METHODS if one != "SA"),
                 ),
+                tried="the throughput of the best that each other method has found, over the "
+                "default's in %, is above SA's, at equal time, percentage points",
             ),
             long_note,
         ),
+        untried(
+            'SA "got stuck in a configuration with throughput value of less than 18K IOps" (figure '
+            "4, where the default has 15.2 and the best 18.7)",
+            "throughputs are its own system's; where annealing stands is not recorded here",
+        ),
         _noted(
             above(
-                f"GA and BO find a near-optimal one within one hour, {MAIL} (figure 4: one study): "
-                "most studies, %",
+                'GA and BO "both successfully identified a near-optimal configuration within one '
+                'hour" (figure 4)',
                 shares(hourly, _in_an_hour, ("GA", "BO")),
+                " %",
                 bound=HALF,
+                tried=f"more than 50 % of their studies run {MAIL} by t = {HOUR}",
             ),
             note,
         ),
         _noted(
             above(
-                "and perform best, %: in that time more studies than of SA, DQN and RS",
+                '"GA and BO performed best out of these five tested optimization methods" (figure '
+                "4)",
                 differences(hourly, _in_an_hour, *best),
+                tried="in that time more of their studies do than of SA's, DQN's and RS's, "
+                "percentage points",
             ),
             note,
         ),
         _noted(
             above(
-                "DQN spends more time than RS until it has a good one: within the hour, which is "
-                "our measure, more studies of RS find one, %",
+                'DQN "spent more time to achieve that than RS" (figure 4)',
                 differences(hourly, _in_an_hour, ("RS", "DQN")),
+                tried="in that time more of RS's studies do, percentage points",
             ),
             note,
         ),
         _noted(_random_is_better(long), long_note),
+        _noted(_since_many_are_near(long), long_note),
         below(
-            "GA and BO outperform SA and DQN in convergence time (section 1): until one of the "
-            "best 4.5 %, at equal time, in runs of the default",
+            '"GA and BO outperformed SA and DQN on our parameter spaces, both in terms of '
+            'convergence time" and throughput, which is below (section 1)',
             differences(
                 replayed,
                 lambda of, name: of.until(name, best_of(of.on), of.horizon),
                 *((one, other) for one in ("GA", "BO") for other in ("SA", "DQN")),
             ),
+            tried=f"the time until {MAIL}, at equal time, in runs of the default, is less",
         ),
     ]
 
@@ -221,10 +241,10 @@ def _differing(replayed: Sequence[Replayed]) -> Claim:
         for of in replayed
     }
     return judged(
-        "but their effectiveness and speed differ a lot: of one method surely more studies than of "
-        "another have found a near-optimal one, at equal time",
+        '"but their effectiveness and speed differed a lot" (figure 4); "the efficacy of different '
+        'optimization algorithms vary a lot" (end of 4.2)',
         {
-            table: _surely_more(found[-1][0], found[0][0], pairs) or Side.OPEN
+            table: surely_more(found[-1][0], found[0][0], pairs) or Side.OPEN
             for table, found in ends.items()
         },
         "; ".join(
@@ -232,31 +252,57 @@ def _differing(replayed: Sequence[Replayed]) -> Claim:
             f"{fmean(found[0][0]):.0f} %"
             for table, found in ends.items()
         ),
+        tried=f"on every table, of some method surely more studies than of another have run "
+        f"{FILES}, at equal time; how much is a lot is not judged",
+    )
+
+
+def _beaten_by_random(
+    of: Replayed, found: Callable[[Replayed, str], list[float]]
+) -> tuple[list[str], bool]:
+    """What random search surely is before, and whether all surely are before it; 5 % over all."""
+    others = [name for name in METHODS if name != "RS"]
+    hits = {name: found(of, name) for name in METHODS}
+    return (
+        [name for name in others if surely_more(hits["RS"], hits[name], len(others))],
+        all(surely_more(hits[name], hits["RS"], len(others)) for name in others),
     )
 
 
 def _random_is_better(replayed: Sequence[Replayed]) -> Claim:
-    """At 5 % over the methods that it is compared with."""
-    others = [name for name in METHODS if name != "RS"]
-    behind: dict[str, list[str]] = {}
-    ahead = set()
-    for of in replayed:
-        found = {name: _easily(of, name) for name in METHODS}
-        behind[of.on.name] = [
-            name for name in others if _surely_more(found["RS"], found[name], len(others))
-        ]
-        if all(_surely_more(found[name], found["RS"], len(others)) for name in others):
-            ahead.add(of.on.name)
+    behind = {of.on.name: _beaten_by_random(of, _easily) for of in replayed}
     return judged(
-        f"random search produces better results than some other methods, {MAIL}: it surely finds "
-        "one in more studies, at equal time",
+        '"pure Random Search (RS) produced better results than some other optimization methods" '
+        "(figure 4)",
         {
-            name: True if names else Side.AGAINST if name in ahead else Side.OPEN
-            for name, names in behind.items()
+            name: True if names else Side.AGAINST if last else Side.OPEN
+            for name, (names, last) in behind.items()
         },
         "; ".join(
-            f"{name}: than {', '.join(names) or 'none surely'}" for name, names in behind.items()
+            f"{name}: than {', '.join(names) or 'none surely'}"
+            for name, (names, _) in behind.items()
         ),
+        tried=f"on every table, more of its studies than of some other method run {MAIL}, surely, "
+        "at equal time",
+    )
+
+
+def _since_many_are_near(replayed: Sequence[Replayed]) -> Claim:
+    often = {of.on.name: len(_beaten_by_random(of, _easily)[0]) for of in replayed}
+    seldom = {of.on.name: len(_beaten_by_random(of, _hardly)[0]) for of in replayed}
+
+    def side(name: str) -> Side:
+        if often[name] == seldom[name]:
+            return Side.OPEN
+        return Side.FOR if often[name] > seldom[name] else Side.AGAINST
+
+    return judged(
+        '"the reason is that [...] 4.5% of total configurations are near-optimal. RS needs only to '
+        'hit one of them"',
+        {name: side(name) for name in often},
+        "; ".join(f"{name}: {often[name]} against {seldom[name]}" for name in often),
+        tried=f"it surely is before more methods where the goal is {MAIL} than where it is "
+        f"{FILES}, of which there are fewer; as many show neither",
     )
 
 
@@ -266,120 +312,144 @@ def _of_figure_5(replayed: Sequence[Replayed], systems: cao2018_space.Systems) -
     best = systems.table.points[systems.table.best][place]
     part = 100.0 * fmean(point[place] == best for point in systems.table.points)
     name = systems.table.parameters[place].values[best]
+    many = f"more studies run {MAIL} at equal time, percentage points"
+    few = f"more studies run {FILES} at equal time, percentage points"
     return [
         _noted(
             above(
-                f"SA finds near-optimal ones the least often, {MAIL}, %",
+                'M2-Mailserver-HDD3: "SA had the lowest probability among 5 algorithms"',
                 differences(long, _easily, *((one, "SA") for one in METHODS if one != "SA")),
+                tried=f"of each other method {many}",
             ),
             note,
         ),
         _noted(
             alike(
-                "even after five hours SA in around 80 %: within 10 points, which is our bound; so "
-                "much more or less, %",
+                '"Even after 5 hours, only around 80% of its runs found one near-optimal '
+                'configuration"',
                 _off(shares(long, _easily, ("SA",)), ABOUT_SA),
                 ALIKE_FOUND,
+                " points",
+                tried=f"the share of its studies that run {MAIL} at equal time is within 10 points "
+                "of 80 %; by how much it is off",
             ),
             note,
         ),
         _stuck(replayed),
         _noted(
             above(
-                "the others do in over 90 % of studies, given enough time, %",
+                '"For other optimization methods, given enough time, over 90% of their runs '
+                'converged to a near-optimal configuration"',
                 shares(long, _easily, [one for one in METHODS if one != "SA"]),
+                " %",
                 bound=MOST,
+                tried=f"so many of their studies run {MAIL} at equal time",
             ),
             note,
         ),
         _noted(
             above(
-                "BO more often than GA, GA more often than DQN, %",
+                '"with BO outperforming GA, and GA outperforming DQN"',
                 differences(long, _easily, ("BO", "GA"), ("GA", "DQN")),
+                tried=many,
             ),
             note,
         ),
         _noted(
             above(
-                f"given enough time random search most often of all, {MAIL}, %",
+                '"RS shows the highest probability of finding near-optimal configurations when '
+                'approaching 5 hours"',
                 differences(long, _easily, *(("RS", one) for one in METHODS if one != "RS")),
+                tried=f"than of each other method {many}",
             ),
             note,
         ),
-        above(
-            "where fewer are near-optimal it is more difficult to find one: in so many fewer "
-            "studies than one of the best 4.5 %, at equal time, %",
-            {
-                f"{of.on.name}, {name}": paired(_easily(of, name), _hardly(of, name))
-                for of in replayed
-                for name in METHODS
-            },
-        ),
+        _more_difficult(replayed),
         _noted(
             above(
-                f"GA finds near-optimal ones more often than SA, DQN and RS, {FILES}, %",
+                'M2-Fileserver-HDD3: "GA and BO are still the best", here GA',
                 differences(long, _hardly, *(("GA", one) for one in OTHERS)),
+                tried=f"than of SA, DQN and RS {few}",
             ),
             note,
         ),
         _noted(
             above(
-                "and so does BO, %",
+                "the same, here BO",
                 differences(long, _hardly, *(("BO", one) for one in OTHERS)),
+                tried=f"than of SA, DQN and RS {few}",
             ),
             note,
         ),
         _noted(
             alike(
-                "GA and BO equally often: within 10 points, which is our bound",
-                differences(long, _hardly, ("BO", "GA")),
-                ALIKE_FOUND,
-            ),
-            note,
-        ),
-        _noted(
-            alike(
-                "both in only 65 % of studies: within 10 points, which is our bound; so much more "
-                "or less, %",
+                '"though only 65% of their runs were able to find near-optimal configurations '
+                'within 5 hours"',
                 _off(shares(long, _hardly, ("GA", "BO")), ABOUT_BEST),
                 ALIKE_FOUND,
+                " points",
+                tried=f"the share of their studies that run {FILES} at equal time is within 10 "
+                "points of 65 %; by how much it is off",
             ),
             note,
         ),
         _noted(
             below(
-                "SA, DQN and RS in less than 40 % of studies, %",
+                '"SA, RS, and DQN have a probability of lower than 40% to do so"',
                 shares(long, _hardly, OTHERS),
+                " %",
                 bound=FEW,
+                tried=f"so many of their studies run {FILES} at equal time",
             ),
             note,
         ),
         _noted(
             above(
-                "DQN the least often, %",
+                '"with DQN perform the worst"',
                 differences(long, _hardly, *((one, "DQN") for one in METHODS if one != "DQN")),
+                tried=f"of each other method {few}",
             ),
             note,
         ),
-        Claim(
-            "the best is a Btrfs configuration there, which is hard to pick: few of these are near "
-            "Ext4's default, and fewer than 2 % of the valid ones are of Btrfs",
-            UNTRIED,
-            f"the best is of {name}, which {part:.0f} % of the valid ones are, and there is no "
-            "other table to compare with",
+        untried(
+            'this is "because the global optimum under M2-Fileserver-HDD3 is a Btrfs '
+            'configuration": "few Btrfs configurations reside in the neighborhood of the default '
+            'Ext4 configurations", and "fewer than 2% of all valid configurations are Btrfs ones"',
+            f"the best here is of {name}, which {part:.0f} % of the valid ones are, and there is "
+            "no other table of file systems to compare with",
         ),
     ]
 
 
+def _more_difficult(replayed: Sequence[Replayed]) -> Claim:
+    """Between tables, since of one table whoever finds the few has found the many too."""
+    shared = {of.on.name: 100.0 * len(near_optimal(of.on)) / len(of.on.points) for of in replayed}
+    long, note = _lasting(replayed, LONG)
+    found = {}
+    for one, other in combinations(long, 2):
+        many, few = sorted((one, other), key=lambda of: -shared[of.on.name])
+        for name in METHODS:
+            hits = [of.found(name, near_optimal(of.on), LONG) for of in (many, few)]
+            found[f"{many.on.name} - {few.on.name}, {name}"] = unpaired(hits[0], hits[1])
+    claim = above(
+        'M2-Fileserver-HDD3: "it becomes more difficult to find near-optimal configurations", for '
+        '"only 0.2% of all configurations are considered near-optimal, compared with 4.5%"',
+        found,
+        tried=f"of two tables, on the one of which more is near-optimal more studies of each "
+        f"method run {FILES} by t = {LONG:.0f}, percentage points",
+    )
+    told = ", ".join(f"{of.on.name} {shared[of.on.name]:.2g} %" for of in long)
+    return _noted(replace(claim, figure=f"{claim.figure}. Near-optimal are of {told}"), note)
+
+
 def _stuck(replayed: Sequence[Replayed]) -> Claim:
     missed = {of.on.name: 100.0 - fmean(of.found("SA", best_of(of.on), inf)) for of in replayed}
-    return Claim(
-        "which shows that SA sometimes gets stuck in a local optimum",
-        UNDECIDED,
-        "of its studies so many never run one of the best 4.5 %: "
-        + ", ".join(f"{name} {share:.0f} %" for name, share in missed.items())
-        + ". Where annealing stands is not recorded, so that a study that is stuck cannot be told "
-        "from one that is slow; nor is a local optimum sure on any table, by the row on peaks",
+    return untried(
+        '"which shows that SA sometimes gets stuck in a local optimum"',
+        "where annealing stands is not recorded, so that a study that is stuck cannot be told "
+        "from one that is slow; nor is a local optimum sure on any table, by the row on peaks. Of "
+        "its studies so many never run one of the best 4.5 %: "
+        + ", ".join(f"{name} {share:.0f} %" for name, share in missed.items()),
     )
 
 
@@ -406,98 +476,57 @@ def _of_figure_6(replayed: Sequence[Replayed]) -> list[Claim]:
     bayesian = [("BO", other) for other in OTHERS]
     return [
         above(
-            "GA and BO have more throughput while they search than SA, DQN and RS (figure 6: one "
-            "study on M2-Mailserver-HDD3), over the best's",
+            '"BO and GA are still the best two methods in terms of instantaneous throughput" '
+            '(figure 6: one study); "in contrast, SA performs poorly"',
             pairs(*((one, other) for one in ("GA", "BO") for other in OTHERS)),
-        ),
-        alike(
-            "DQN is similar to RS: within 0.05, which is our bound",
-            pairs(("DQN", "RS")),
-            ALIKE,
+            tried="the mean throughput of a study's runs, over the best's, is above SA's, DQN's "
+            "and RS's",
         ),
         below(
-            "BO and GA occasionally pick a worse configuration than the current one, but quickly "
-            "discard it; worse is slower than the table's median here, which is our bound: after "
-            "such a run the next one is so less often than in RS, percentage points",
+            '"occasionally they pick a worse configuration than the current one. However, they '
+            'both possess the ability to quickly discard these unpromising configurations"',
             {
                 f"{of.on.name}, {one} - RS": compared(of.stays_bad(one), of.stays_bad("RS"))
                 for of in replayed
                 for one in ("BO", "GA")
             },
+            tried="after a run that is slower than the table's median, which is our bound of "
+            "worse, the next one is so less often than in RS, percentage points",
+        ),
+        proven(
+            '"GA achieves this by assigning the probability of surviving to next generation based '
+            'on the fitness values": those "with low throughput values have a lower chance to be '
+            'picked as parents"',
+            "`cao2018_iv_2_low_throughput_has_a_lower_chance_to_be_picked_as_a_parent`; that this "
+            "is why it discards them is not tried",
+            tried="the probability of being picked; how genes fare is in the rows on figure 8",
         ),
         below(
-            "BO has stable instantaneous throughputs: their standard deviation over a study's "
-            "runs, in which what it gains counts too, is below SA's, DQN's and RS's, over the "
-            "best's",
+            '"stable instantaneous throughputs with BO"',
             pairs(*bayesian, figure=Replayed.varying),
+            tried="a standard deviation of its throughputs, over the best's, is below SA's, DQN's "
+            "and RS's: by the differences between a run and the next, so that what a study gains "
+            "on its way hardly counts",
         ),
         below(
-            "for it is less likely to choose a bad configuration: fewer of its runs than of SA's, "
-            "DQN's and RS's are slower than the table's median, percentage points",
+            '"this makes BO less likely to choose a bad configuration"',
             pairs(*bayesian, figure=Replayed.bad),
+            tried="fewer of its runs than of SA's, DQN's and RS's are slower than the table's "
+            "median, which is our bound of bad, percentage points",
         ),
-    ]
-
-
-def _of_figure_7(rates: Rates) -> list[Claim]:
-    def more(of: Mapping[str, list[list[bool]]], one: int, other: int) -> dict[str, Difference]:
-        return {
-            name: paired([100.0 * hit for hit in hits[one]], [100.0 * hit for hit in hits[other]])
-            for name, hits in of.items()
-        }
-
-    def rising(of: Mapping[str, list[list[bool]]]) -> Claim:
-        sides: dict[str, Side | bool] = {
-            f"{name}, {place}": step.side(1)
-            for place in range(BEST_RATE)
-            for name, step in more(of, place + 1, place).items()
-        }
-        return judged(
-            "when the rate increases more is found (up to 32 %): by each doubling",
-            sides,
-            f"{len(sides)} doublings: from 1 to 2, 4, 8, 16 and 32 % on each table, by the table "
-            "of [figure 7](#figure-7-the-mutation-rate)",
-        )
-
-    def read(words: str, place: int, half: bool = False) -> Claim:
-        by_reading = rates.half if half else rates.all_runs
-        return with_readings(
-            {
-                reading: above(words, more(of, BEST_RATE, place))
-                for reading, of in by_reading.items()
-            }
-        )
-
-    def best(of: Mapping[str, list[list[bool]]]) -> Claim:
-        sides = {}
-        told = []
-        for name, hits in of.items():
-            found = [100.0 * fmean(one) for one in hits]
-            told.append(f"{name} {RATES[max(range(len(found)), key=found.__getitem__)]:.0%}")
-            each = [
-                more({name: hits}, BEST_RATE, place)[name].side(1)
-                for place in range(len(RATES))
-                if place != BEST_RATE
-            ]
-            sides[name] = (
-                Side.AGAINST
-                if Side.AGAINST in each
-                else Side.OPEN
-                if Side.OPEN in each
-                else Side.FOR
-            )
-        return judged(
-            "the best mutation rate is 32 %: it finds more than each other rate",
-            sides,
-            "the most is found with " + ", ".join(told),
-        )
-
-    return [
-        read("a mutation rate of 32 % finds more than 1 % (figure 7: M2-Mailserver-HDD3), %", 0),
-        read("and sooner: in half of the runs, %", 0, half=True),
-        with_readings({reading: rising(of) for reading, of in rates.all_runs.items()}),
-        read("64 % finds less than 32 %, %", len(RATES) - 1),
-        with_readings({reading: best(of) for reading, of in rates.all_runs.items()}),
+        untried(
+            'the reason is that BO "uses an intelligent acquisition function to guide the '
+            'selection", SA "lacks a history" and DQN "was originally designed as an agent '
+            'interacting with an unknown environment"',
+            "no method was run without what it is said to owe its results to, in the paper or here",
+        ),
+        alike(
+            '"DQN shows similar results with RS"',
+            pairs(("DQN", "RS")),
+            ALIKE,
+            tried="the mean throughput of a study's runs, over the best's, differs by less than "
+            "0.05",
+        ),
     ]
 
 
@@ -509,21 +538,41 @@ def _of_figure_8(replayed: Sequence[Replayed], systems: cao2018_space.Systems) -
             for hits in [systems.settled[selection][name]]
         }
         claim = above(
-            "in Ext3's eighth generation all have blocks of 4K, all have the journal option "
-            "writeback (figure 8: one run): most studies, %",
+            '"in the 8th generation, all configurations have a Block Size of 4K and Journal Option '
+            'of writeback"',
             settled,
+            " %",
             bound=HALF,
+            tried="of more than 50 % of the studies all members have the one; all have the other",
         )
         members = ", ".join(f"{name} {of:.0f} %" for name, of in systems.last[selection].items())
         return _noted(claim, f"Of all members: {members}")
 
+    def diverse(selection: str) -> Claim:
+        return above(
+            '"In the first generation, the gene\'s alleles (parameter values) were quite diverse": '
+            "three of the block size, three of the journal option (figure 8: one run)",
+            {
+                name: share(sum(hits), len(hits))
+                for name, hits in systems.diverse[selection].items()
+            },
+            " %",
+            bound=HALF,
+            tried="on Ext3, of more than 50 % of the studies the first generation's valid members "
+            "have all values",
+        )
+
     return [
+        with_readings(
+            {f"selection `{selection}`": diverse(selection) for selection in systems.diverse}
+        ),
         with_readings(
             {
                 f"selection `{selection}`": above(
-                    "the diversity of alleles decreases: how much the commonest value's share "
-                    "grows from the first generation to the eighth, percentage points",
+                    '"However, the diversity of alleles decreased in later generations"',
                     {"ext3": of},
+                    tried="the commonest value's share grows from the first generation to the "
+                    "eighth, percentage points",
                 )
                 for selection, of in systems.diversity.items()
             }
@@ -531,11 +580,27 @@ def _of_figure_8(replayed: Sequence[Replayed], systems: cao2018_space.Systems) -
         with_readings(
             {f"selection `{selection}`": all_settle(selection) for selection in systems.settled}
         ),
+        with_readings(
+            {
+                f"selection `{selection}`": above(
+                    '"there is often a small set of alleles (parameter values) that dominate the '
+                    'current population and are unlikely to change"',
+                    {"ext3": of},
+                    " %",
+                    bound=HALF,
+                    tried="in more than 50 % of the steps from one generation to the next a "
+                    "parameter's commonest value stays the commonest, after the first generation",
+                )
+                for selection, of in systems.staying.items()
+            }
+        ),
         above(
-            "GA finds the alleles of the genes that matter: from its first to its ninth eight runs "
-            "the best's value of the parameter that matters most, by its R² of throughput, gains "
-            "more members than of the one that matters least, percentage points",
+            '"GA works by identifying the combination of good alleles [...], and producing '
+            'offspring with these alleles"',
             {of.on.name: _settling(of) for of in replayed},
+            tried="from its first to its ninth eight runs the best's value of the parameter that "
+            "matters most, by its R² of throughput, gains more members than of the one that "
+            "matters least, percentage points",
         ),
     ]
 
@@ -548,6 +613,76 @@ def _settling(of: Replayed) -> Difference:
         of.spreads(most, SETTLED, GENERATION),
         of.spreads(least, SETTLED, GENERATION),
     )
+
+
+def _of_the_reasons(replayed: Sequence[Replayed]) -> list[Claim]:
+    """The end of section 4.4, by the best's values of the two parameters that matter most."""
+
+    def grows(name: str, begin: float, end: float) -> dict[str, Difference]:
+        return {
+            of.on.name: paired(of.in_promising(name, begin, end), of.in_promising(name, 0.0, 0.25))
+            for of in replayed
+        }
+
+    def more_often(*pairs: tuple[str, str]) -> dict[str, Difference]:
+        return {
+            f"{of.on.name}, {one} - {other}": compared(of.in_promising(one), of.in_promising(other))
+            for of in replayed
+            for one, other in pairs
+        }
+
+    reached = {
+        f"{of.on.name}, {name}": share(sum(hit > 0.0 for hit in hits), len(hits))
+        for of in replayed
+        for name in METHODS
+        if (hits := of.found_after_promising(name, near_optimal(of.on)))
+    }
+    combination = "the best's values of the two parameters that matter most"
+    return [
+        above(
+            "\"As long as the optimization algorithm identifies the 'correct' combination of "
+            "values for these dominant parameters, it will be able to find a near-optimal "
+            'configuration"',
+            reached,
+            " %",
+            bound=HALF,
+            tried=f"of the studies that have run one with {combination} in the first half of their "
+            f"runs, more than 50 % run {FILES} by the end",
+        ),
+        above(
+            "\"GA's efficacy comes from assigning a higher chance of survival to configurations "
+            'with a certain combination of values for the dominant parameters"',
+            grows("GA", 0.75, 1.0),
+            tried=f"more of the last quarter of its valid runs than of the first have "
+            f"{combination}, percentage points; that its efficacy comes of it is not tried",
+        ),
+        above(
+            "BO's model \"eventually encodes the combination of dominant parameter values that can "
+            'result in good throughput values"',
+            grows("BO", 0.25, 0.5),
+            tried="the same of BO and of its second quarter: it runs nothing twice, so that later "
+            "few of these are left",
+        ),
+        above(
+            '"SA does not work as well because it lacks history information to identify the '
+            'dominant parameters: it wastes time changing less useful parameters"',
+            more_often(("GA", "SA"), ("BO", "SA")),
+            tried=f"fewer of its valid runs than of GA's and BO's have {combination}, percentage "
+            "points; that it lacks a history for them is not tried",
+        ),
+        above(
+            '"DQN also spends lots of its effort on exploring unpromising spaces"',
+            more_often(("GA", "DQN"), ("BO", "DQN")),
+            tried="the same of DQN",
+        ),
+        untried(
+            'section 4.2: GA and BO do better, and SA and DQN worse, "which slows its ability to '
+            'find near-optimal configurations"; all techniques employ exploration, exploitation '
+            'and history "to varying degrees" (table 1)',
+            "words that explain, and a table of words; what of them leaves a trace in the runs is "
+            "in the rows above",
+        ),
+    ]
 
 
 def _of_speed(replayed: Sequence[Replayed]) -> list[Claim]:
@@ -564,7 +699,7 @@ def _of_speed(replayed: Sequence[Replayed]) -> list[Claim]:
                     ahead = [
                         other
                         for other in METHODS
-                        if other != name and _surely_more(found[other], found[name], count)
+                        if other != name and surely_more(found[other], found[name], count)
                     ]
                     if ahead:
                         first = max(ahead, key=lambda other: fmean(found[other]))
@@ -579,33 +714,23 @@ def _of_speed(replayed: Sequence[Replayed]) -> list[Claim]:
     )
     by_hour = {of.on.name: of.found("BO", near_optimal(of.on), HOUR) for of in replayed}
     return [
-        Claim(
-            "the speed at which techniques find near-optimal configurations depends on hardware, "
-            "software and workload",
-            UNDECIDED,
-            f"by t = {HOUR} studies of BO have found one on "
-            + ", ".join(f"{name} {fmean(of):.0f} %" for name, of in by_hour.items())
-            + ". But these tables differ in their parameters too, and none but in its workload, "
-            "hardware or software",
+        untried(
+            '"the speed at which the techniques can find optimal or near-optimal configurations '
+            '[...] depends on the hardware, software, and workload"',
+            "no two tables differ in their hardware, software or workload alone: each has "
+            f"parameters of its own. By t = {HOUR} studies of BO have found one on "
+            + ", ".join(f"{name} {fmean(of):.0f} %" for name, of in by_hour.items()),
         ),
-        Claim(
-            "so that no single technique can rule them all",
-            HOLDS if all(behind.values()) else UNDECIDED,
-            f"found by t = {', '.join(map(str, TIMES))}, on each table: {told}",
+        some(
+            '"this means that no single technique can \'rule them all\'"; "no one technique was '
+            'superior to all others" (abstract)',
+            min(map(len, behind.values())),
+            told,
+            tried=f"each technique is surely behind another in some case: of what is found by "
+            f"t = {', '.join(map(str, TIMES))} on each table, near-optimal ones and the best 4.5 %",
         ),
     ]
 
 
-def _surely_more(one: Sequence[float], other: Sequence[float], comparisons: int) -> bool:
-    """Whether more studies found it, at 5 % over so many comparisons; by Agresti and Caffo."""
-    shares, parts = [], []
-    for of in (one, other):
-        share = (sum(value > 0.0 for value in of) + 1) / (len(of) + 2)
-        shares.append(share)
-        parts.append(share * (1.0 - share) / (len(of) + 2))
-    quantile = float(student.ppf(1.0 - 0.025 / comparisons, len(one) + len(other) - 2))
-    return shares[0] - shares[1] > quantile * sum(parts) ** 0.5
-
-
 def _noted(claim: Claim, note: str) -> Claim:
-    return Claim(claim.words, claim.verdict, f"{claim.figure}. {note}" if note else claim.figure)
+    return replace(claim, figure=f"{claim.figure}. {note}") if note else claim

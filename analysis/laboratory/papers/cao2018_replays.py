@@ -5,15 +5,17 @@ on the table of file systems what is invalid takes none, of which the paper says
 paper's runs are of equal length but for their setup: so time can be counted in runs as well.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from random import Random
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 from typing import Any
 
 from peers.tables import Table
+from scipy.stats import t as student
 
 from papers import file_systems
 from papers.claims import Difference, paired, share, unpaired
@@ -60,6 +62,41 @@ def best_of(on: Table, part: float = EASY) -> frozenset[int]:
     """A share of all parametrizations: the best of them."""
     ordered = sorted(range(len(on.truths)), key=on.truths.__getitem__)
     return frozenset(ordered[: max(round(part * len(ordered)), 1)])
+
+
+def promising(on: Table) -> frozenset[int]:
+    """What has the best's values of the two parameters that matter most (table 5)."""
+    names = [parameter.name for parameter in on.parameters]
+    places = [names.index(of.name) for of, _ in file_systems.first_and_second(on)]
+    best = on.points[on.best]
+    return frozenset(
+        nth
+        for nth, point in enumerate(on.points)
+        if all(point[place] == best[place] for place in places)
+    )
+
+
+def share_within(runs: Sequence[int | None], wanted: frozenset[int]) -> float:
+    """How many of the valid runs are of one of these, %; 0 of none."""
+    valid = [place for place in runs if place is not None]
+    return 100.0 * fmean(place in wanted for place in valid) if valid else 0.0
+
+
+def unsteadiness(values: Sequence[float]) -> float:
+    """A standard deviation by the differences of neighbours: a trend hardly counts."""
+    steps = [(after - before) ** 2 for before, after in pairwise(values)]
+    return math.sqrt(fmean(steps) / 2.0) if steps else 0.0
+
+
+def surely_more(one: Sequence[float], other: Sequence[float], comparisons: int) -> bool:
+    """Whether more studies found it, at 5 % over so many comparisons; by Agresti and Caffo."""
+    shares, parts = [], []
+    for of in (one, other):
+        share = (sum(value > 0.0 for value in of) + 1) / (len(of) + 2)
+        shares.append(share)
+        parts.append(share * (1.0 - share) / (len(of) + 2))
+    quantile = float(student.ppf(1.0 - 0.025 / comparisons, len(one) + len(other) - 2))
+    return shares[0] - shares[1] > quantile * sum(parts) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -119,8 +156,33 @@ class Replayed:
         return [fmean(of) if of else 0.0 for of in self._throughputs(name)]
 
     def varying(self, name: str) -> list[float]:
-        """The standard deviation of the throughputs of each study's runs, over the best's."""
-        return [stdev(of) if len(of) > 1 else 0.0 for of in self._throughputs(name)]
+        """The standard deviation of the throughputs of each study's runs, over the best's.
+
+        By the differences of runs that follow each other (von Neumann's): what a study gains from
+        its beginning to its end hardly counts.
+        """
+        return [unsteadiness(of) for of in self._throughputs(name)]
+
+    @cached_property
+    def promising(self) -> frozenset[int]:
+        """What has the best's values of the two parameters that matter most (table 5)."""
+        return promising(self.on)
+
+    def in_promising(self, name: str, begin: float = 0.0, end: float = 1.0) -> list[float]:
+        """How many of each study's valid runs have these, %, of a part of them."""
+        return [
+            share_within(runs[round(begin * len(runs)) : round(end * len(runs))], self.promising)
+            for study in self.methods[name]["studies"]
+            for runs in [study["runs"]]
+        ]
+
+    def found_after_promising(self, name: str, close: frozenset[int]) -> list[float]:
+        """Of the studies that have these in half of their runs: 100 if it was found in the end."""
+        return [
+            100.0 * (not close.isdisjoint(study["runs"]))
+            for study in self.methods[name]["studies"]
+            if not self.promising.isdisjoint(study["runs"][: len(study["runs"]) // 2])
+        ]
 
     def bad(self, name: str) -> list[float]:
         """Of each study's runs those that are slower than the table's median, %."""
@@ -144,14 +206,15 @@ class Replayed:
             for study in self.methods[name]["studies"]
         ]
 
-    def invalid(self, name: str) -> list[float]:
-        """The share of runs that were invalid, %, of the first eighth and of the last."""
+    def invalid(self, name: str) -> tuple[list[float], list[float]]:
+        """By study, how many of the first eighth of its runs were invalid, %, and of the last."""
         runs = [study["runs"] for study in self.methods[name]["studies"]]
-        ends = [
-            [of[: len(of) // EIGHTH] for of in runs],
-            [of[-(len(of) // EIGHTH) :] for of in runs],
-        ]
-        return [100.0 * fmean(place is None for of in end for place in of) for end in ends]
+        first = [of[: len(of) // EIGHTH] for of in runs]
+        last = [of[-(len(of) // EIGHTH) :] for of in runs]
+        return (
+            [100.0 * fmean(place is None for place in of) for of in first],
+            [100.0 * fmean(place is None for place in of) for of in last],
+        )
 
     def gain(self, name: str) -> list[float]:
         """The best throughput that each study found over the default's, %."""

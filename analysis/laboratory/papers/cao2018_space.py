@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import median
 
-from peers.tables import Parameter, Table
+import numpy as np
+from peers.tables import Table
 
 from papers import file_systems, optima
-from papers.cao2018_replays import near_optimal
+from papers.cao2018_replays import NEAR_OPTIMAL
 from papers.claims import (
     HOLDS,
     NOT,
     UNDECIDED,
-    UNTRIED,
     Claim,
     Difference,
     Side,
@@ -21,6 +21,8 @@ from papers.claims import (
     judged,
     listed,
     paired,
+    some,
+    untried,
 )
 
 USUAL = (0.2, 0.4)
@@ -52,6 +54,10 @@ class Systems:
     """By selection and value, in which studies all of the last generation have it."""
     diversity: Mapping[str, Difference]
     """By selection, how much the commonest value's share grows from the first to the last."""
+    diverse: Mapping[str, Mapping[str, list[bool]]]
+    """By selection and parameter, in which studies the first generation has all values."""
+    staying: Mapping[str, Difference]
+    """By selection, how often a commonest value stays the commonest, %."""
 
 
 def of_the_space(
@@ -60,106 +66,129 @@ def of_the_space(
     """Section 2.1, figure 3, table 4."""
     better = {on.name: optima.better(on) for on in tables}
     gains = {on.name: on.truths[on.default] / on.truths[on.best] for on in tables}
-    worst = {on.name: on.truths[on.best] / max(on.truths) for on in tables}
+    worst = {on.name: optima.worst(on) for on in tables}
     peaks = {on.name: optima.peaks(on) for on in tables}
     optimal = {on.name: on.default in optima.candidates(on) for on in tables}
     different = optima.surely_different(patterns)
     pairs = len(list(combinations(patterns, 2)))
     low = [share.side(1, TOP) for share in better.values()]
-    usual = [name for name, share in worst.items() if USUAL[0] <= share <= USUAL[1]]
+    wide = [share.side(-1, WIDE) for share in worst.values()]
+    usual = [_between(share, USUAL) for share in worst.values()]
+    extreme = [on.name for on in tables if optima.worst(on, 0.05 / len(tables)).high <= EXTREME]
     not_linear = _not_linear(systems.each["ext3"])
-    extreme = [name for name, share in worst.items() if share <= EXTREME]
-    wide = [name for name, share in worst.items() if share < WIDE]
     return [
         judged(
-            "a system is not linear: its output is not proportional to a parameter (figure 1: "
-            "GPFS's latency to its pagepool), here Ext3's throughput to its block size",
+            '"A system is non-linear when the output is not directly proportional to the input. '
+            'Many computer systems are non-linear [...], including storage systems" (figure 1: '
+            "GPFS's latency to its pagepool)",
             {name: of.side(1) is not Side.OPEN or Side.OPEN for name, of in not_linear.items()},
-            "throughput less what twice the block size would make of it, over the best's: "
-            + listed(not_linear),
+            listed(not_linear),
+            tried="Ext3's throughput with blocks of 4K is not twice that with blocks of 2K, all "
+            "else alike: the difference, over the best's, under each journal option",
         ),
         judged(
-            "a storage space is often sparse, irregular, and contains multiple peaks: of this we "
-            "try the peaks",
+            '"the parameter space for storage systems is often sparse, irregular, and contains '
+            'multiple peaks"',
             {name: True if count > 1 else Side.OPEN for name, count in peaks.items()},
-            "parametrizations that surely are faster than every one that differs in one parameter "
-            "(95 % over all of a table): "
-            + ", ".join(f"{name} {count}" for name, count in peaks.items()),
+            ", ".join(f"{name} {count}" for name, count in peaks.items()),
+            tried="of peaks alone: on each table, several parametrizations surely are faster than "
+            "every one that differs in one parameter (5 % over all of a table)",
         ),
         judged(
-            "default Ext4 configurations, here each table's default, are always sub-optimal "
-            "(figure 3; by 2.5 times on M1-Mailserver-HDD1)",
+            '"default Ext4 configurations are always sub-optimal" (figure 3; on '
+            'M1-Mailserver-HDD1 "the optimal configuration performs 2.5 times better")',
             {name: Side.OPEN if may_be else True for name, may_be in optimal.items()},
             "; ".join(
                 f"{name}: the best has {gains[name]:.2f} times its throughput"
                 + (", which may be noise" if may_be else "")
                 for name, may_be in optimal.items()
             ),
+            tried="each table's default surely is not its best; by how much is not judged",
         ),
         Claim(
-            "and are ranked lower than the top 40 % under most settings",
+            '"and, under most settings, ranked lower than the top 40% configurations"',
             _most(low),
             f"surely on {low.count(Side.FOR)} of {len(tables)}, perhaps on "
-            f"{low.count(Side.OPEN)} more; better than the default, by its noise: "
-            + listed(better, " %"),
+            f"{low.count(Side.OPEN)} more: " + listed(better, " %"),
+            "on more than half of the tables, more than 40 % are better than the default, whose "
+            "noise the interval has",
         ),
         Claim(
-            "for most settings throughput varies across a wide range: the worst has less than half "
-            "of the best's, which is our bound",
-            HOLDS if len(wide) > len(tables) / 2 else NOT,
-            f"on {len(wide)} of {len(tables)}, by the next row's shares",
+            '"for most settings, throughput values vary across a wide range"',
+            _most(wide),
+            f"surely on {wide.count(Side.FOR)} of {len(tables)}, by the next row's figures",
+            "on more than half of the tables the worst has less than half of the best's throughput",
         ),
         Claim(
-            "the worst has mostly 0.2 to 0.4 of the best's",
-            HOLDS if len(usual) > len(tables) / 2 else NOT,
-            f"on {len(usual)} of {len(tables)}: "
-            + ", ".join(f"{name} {share:.2g}" for name, share in worst.items()),
+            '"The ratios of the worst throughput to the best one are mostly between 0.2-0.4"',
+            _most(usual),
+            f"surely on {usual.count(Side.FOR)} of {len(tables)}: {listed(worst)}",
+            "on more than half of the tables",
         ),
-        Claim(
-            "in one extreme case (M2-Fileserver-HDD3) the worst has 1 %",
-            HOLDS if extreme else NOT,
-            f"no more than that on {', '.join(extreme) or 'none'}",
+        some(
+            '"In one extreme case, [...] the worst configuration only produces 1% I/O operations '
+            'per unit time, compared with the global optimal one"',
+            len(extreme),
+            f"on {', '.join(extreme) or 'none'}; the figures are those above",
+            tried="on some table the worst surely has no more than 1 %",
         ),
-        Claim(
-            "where reads are mostly sequential the range is narrower (M2-Webserver-SSD: close to "
-            "0.9)",
-            UNTRIED,
+        untried(
+            '"However, M2-Webserver-SSD shows a much narrower range of throughput, with the '
+            "worst-to-best ratio close to 0.9. This is attributed mainly to the fact that "
+            'Webserver consists of mostly sequential read operations"',
             "no work here is like its Webserver",
         ),
-        Claim(
-            "the optimal configuration depends on the workload (table 4)",
-            HOLDS if different else UNDECIDED,
-            f"`romio` under {len(patterns)} access patterns: {len(different) or 'none'} of {pairs} "
-            "pairs surely differ, by the noise of four runs each "
+        some(
+            '"optimal configurations depend on [...] the running workload" (table 4)',
+            len(different),
+            f"{len(different) or 'none'} of {pairs} pairs "
             "([Robert 2019](robert2019.md#what-the-paper-claims))",
+            tried=f"of `romio` under {len(patterns)} access patterns, some two have different "
+            "best ones, surely, by the noise of four runs each",
         ),
-        Claim(
-            "and on the hardware (table 4) and the software (abstract)",
-            UNTRIED,
+        untried(
+            '"optimal configurations depend on the specific hardware" (table 4), and on the '
+            "software (abstract)",
             "one machine, one device and one kernel",
         ),
-        _applied(patterns),
+        *_applied(patterns),
     ]
 
 
-def _applied(patterns: Sequence[Table]) -> Claim:
+def _between(of: Difference, bounds: tuple[float, float]) -> Side:
+    """Of a claim that it lies between two bounds."""
+    least, most = bounds
+    if least <= of.low and of.high <= most:
+        return Side.FOR
+    return Side.AGAINST if of.high < least or of.low > most else Side.OPEN
+
+
+def _applied(patterns: Sequence[Table]) -> list[Claim]:
     """What is the best of one pattern by its means, run under each other pattern."""
     moved = optima.applied(patterns)
     shares = [one.share for one in moved]
     surely = [one for one in moved if one.surely]
-    told = "; ".join(f"{one.name} under {one.other} {one.share:.2f}" for one in surely)
-    return Claim(
-        "results from one environment cannot be directly applied in another (4.1), where a good "
-        "configuration might perform poorly (2.1)",
-        UNDECIDED,
-        f"the best of each of {len(patterns)} access patterns of `romio` has, under the others, "
-        f"{median(shares):.2f} of their best's throughput in the median ({min(shares):.2f} to "
-        f"{max(shares):.2f}), and less than their default in {sum(one.worse for one in moved)} of "
-        f"{len(moved)} cases. But by the noise of four runs each it surely is slower than their "
-        f"best in {len(surely)} alone"
-        + (f" ({told})" if surely else "")
-        + ", and surely slower than their default in none" * (not any(one.harms for one in moved)),
-    )
+    harmed = [one for one in moved if one.harms]
+    cases = "; ".join(f"{one.name} under {one.other} {one.share:.2f}" for one in surely)
+    return [
+        some(
+            '"results from one environment cannot be directly applied in another" (4.1)',
+            len(surely),
+            f"in {len(surely)} of {len(moved)} cases"
+            + (f" ({cases} of its throughput)" if surely else "")
+            + f". By the means the share is {median(shares):.2f} in the median "
+            f"({min(shares):.2f} to {max(shares):.2f})",
+            tried=f"of {len(patterns)} access patterns of `romio`, the best of some one surely is "
+            "slower under some other than the best there, by the noise of four runs each",
+        ),
+        some(
+            '"One good configuration might perform poorly when the environment changes" (2.1)',
+            len(harmed),
+            f"in {len(harmed) or 'none'} of {len(moved)} cases; by the means in "
+            f"{sum(one.worse for one in moved)}",
+            tried="the same, surely slower than the default there",
+        ),
+    ]
 
 
 def _most(sides: Sequence[Side]) -> str:
@@ -186,19 +215,29 @@ def of_figure_9(systems: Systems) -> list[Claim]:
     ext3 = systems.each["ext3"]
     return [
         above(
-            "of Ext3 writeback is before ordered (figure 9: File-SSD), throughput over the best's",
-            {size: _of_journals(ext3, "writeback", "ordered", size) for size in SIZES},
-        ),
-        above(
-            "and ordered before journal",
+            '"configurations with data=ordered tend to produce higher throughput than those with '
+            'data=journal" (figure 9: Ext3, File-SSD)',
             {size: _of_journals(ext3, "ordered", "journal", size) for size in SIZES},
+            tried="with each block size, all else alike, throughput over the best's",
         ),
         above(
-            "with writeback blocks of 4K have the highest throughput",
+            '"and data=writeback produces the best throughput"',
+            {size: _of_journals(ext3, "writeback", "ordered", size) for size in SIZES},
+            tried="the same, than ordered",
+        ),
+        above(
+            '"among journal configurations with data=writeback, those with a 4K Block Size turn '
+            'out to produce the highest throughput"',
             {
                 f"{large} - {small}": _of_sizes(ext3, large, small)
                 for small, large in pairwise(SIZES)
             },
+            tried="than with each next smaller size, all else alike",
+        ),
+        untried(
+            "\"Ext3's more fault tolerant journal option (data=journal) may hurt throughput by "
+            'writing data as well as meta-data to the journal first"',
+            "what goes to the journal was not measured",
         ),
     ]
 
@@ -250,117 +289,130 @@ def of_table_5(tables: Sequence[Table], systems: Systems, patterns: Sequence[Tab
         f"{name} has {len(of.points)}" for name, of in systems.each.items() if name not in enough
     )
     left_out = f"; {few}, too few to tell" if few else ""
-    strong = {
-        name: strongest[name][0][0].name
-        for name in enough
-        if strongest[name][0][1] >= file_systems.SIGNIFICANT
-    }
     firsts = {on.name: file_systems.first_and_second(on)[0] for on in tables}
+    strong = [name for name in enough if strongest[name][0][1] >= file_systems.SIGNIFICANT]
     of_patterns = [file_systems.first_and_second(on)[0] for on in patterns]
-    strong_patterns = {
-        parameter.name for parameter, share in of_patterns if share >= file_systems.SIGNIFICANT
-    }
+    whole = [name for name, (_, of) in firsts.items() if of >= file_systems.SIGNIFICANT]
 
     def order(system: str) -> Claim:
         names = [parameter.name for parameter, _ in strongest[system]]
-        holds = names == ["journal", "block_size"] and system in strong
-        return Claim(
-            f"of {system.capitalize()} the journal option and the block size matter most, in this "
-            "order (table 5: File-SSD)",
-            HOLDS if holds else NOT,
+        return judged(
+            f"of {system.capitalize()} the journal option matters most and the block size next "
+            "(table 5: File-SSD)",
+            {system: names == ["journal", "block_size"] and system in strong},
             told[system],
+            tried="they have the highest R², the second with the first fixed, and the first more "
+            "than 0.6",
         )
 
-    whole = [name for name, (_, of) in firsts.items() if of >= file_systems.SIGNIFICANT]
-    right = {name: _with_the_right_values(systems.each[name]) for name in ("ext3", "ext4")}
+    dominant = {parameter.name for parameter, _ in strongest["xfs"]}
+    of_xfs = [share for _, share in strongest["xfs"]]
+    sure = {parameter.name for parameter, share in of_patterns if share >= file_systems.SIGNIFICANT}
     return [
         Claim(
-            "a subset of the parameters is highly correlated with performance: R² of one above "
-            "0.6, in 10 of the 14 rows of table 5, each of one file system",
-            HOLDS if len(strong) == len(enough) else UNDECIDED if strong else NOT,
-            f"of {len(strong)} of {len(enough)} file systems ({', '.join(strong) or 'none'})"
-            f"{left_out}; of how many the paper's sentence is, it does not say; of whole "
-            f"tables, which the paper does not try, on {len(whole)} of {len(firsts)}: "
+            '"certain parameters would have a greater effect on system performance than others"; '
+            '"only a subset of them are highly correlated with performance"',
+            _most([Side.FOR if name in strong else Side.AGAINST for name in enough]),
+            f"of {len(strong)} of {len(enough)} ({', '.join(strong) or 'none'}){left_out}; of "
+            f"whole tables, which the paper does not try, on {len(whole)} of {len(firsts)}: "
             + ", ".join(
                 f"{name}: {parameter.name} {share:.2f}"
                 for name, (parameter, share) in firsts.items()
             ),
-        ),
-        Claim(
-            "as long as an algorithm has the right values of these, it will be able to find a "
-            "near-optimal configuration",
-            UNDECIDED,
-            "no method was held to these values, and how soon is not said. Near-optimal, of those "
-            "with the best's values of the two that matter most: "
-            + "; ".join(
-                f"{name} {near} of {of} (of all {every} of {all_})"
-                for name, (near, of, every, all_) in right.items()
-            ),
+            "of more than half of the file systems one parameter has an R² of throughput above "
+            "0.6, as in 10 of the 14 rows of table 5",
         ),
         order("ext3"),
         order("ext4"),
-        Claim(
-            "of XFS the block size and the allocation groups are the two dominant parameters "
-            "(File-SSD), whose order the text does not have",
-            _two_dominant(strongest["xfs"], XFS),
-            f"{told['xfs']}: the same two are the highest, but not above 0.6, as they are in the "
-            "paper's File-SSD, and none is in its Db-SSD"
-            if _two_dominant(strongest["xfs"], XFS) == UNDECIDED
-            else told["xfs"],
+        judged(
+            '"the two dominant parameters for XFS under M2-Fileserver-SSD are Block Size and '
+            'Allocation Group"',
+            {"xfs": dominant == XFS},
+            told["xfs"],
+            tried="they have the two highest R², in whichever order",
         ),
-        Claim(
-            "of Btrfs no parameter has a significant impact",
-            UNDECIDED if "btrfs" not in enough else NOT if "btrfs" in strong else HOLDS,
-            f"{told['btrfs']}" + ("" if "btrfs" in enough else ", too few to tell"),
+        judged(
+            "they have an R² of 0.94 and 0.82 there (table 5)",
+            {"xfs": dominant == XFS and min(of_xfs) >= file_systems.SIGNIFICANT},
+            told["xfs"],
+            tried="both are above 0.6; by how much is not judged",
         ),
-        Claim(
-            "of Ext2 the I/O scheduler alone; of Nilfs2 and Reiserfs others",
-            UNTRIED,
+        untried(
+            '"all parameters for Btrfs come with low R² values, which indicates that no parameter '
+            'has significant impact on system performance"',
+            f"{told['btrfs']}, too few to tell",
+        )
+        if "btrfs" not in enough
+        else judged(
+            '"all parameters for Btrfs come with low R² values"',
+            {"btrfs": "btrfs" not in strong},
+            told["btrfs"],
+            tried="none is above 0.6",
+        ),
+        untried(
+            "of Ext2 the I/O scheduler alone matters; of Reiserfs the I/O scheduler and the "
+            "journal option, of Nilfs2 the block size and the I/O scheduler (table 5: File-SSD)",
             "the scheduler is not varied, and this kernel has neither of the two",
         ),
-        Claim(
-            "the parameters that matter depend on the file system",
-            HOLDS
-            if len(set(strong.values())) > 1
-            else UNDECIDED
-            if len(strong) < len(enough)
-            else NOT,
-            "; ".join(f"{name}: {told[name]}" for name in enough)
-            + left_out
-            + (
-                f". Above 0.6 {' and '.join(strong)} have the same, {first}, and the others none"
-                if len({*strong.values()}) == 1 and (first := next(iter(strong.values())))
-                else ""
-            ),
+        untried(
+            "Db-SSD (table 5): of Ext3 the journal option (0.96) and the block size (0.72), of "
+            "Ext4 the journal option (0.96) and the access time (0.68), of Nilfs2 the I/O "
+            'scheduler and the block size, of Reiserfs the journal option; "all parameters for XFS '
+            'seem to have minor impact", and so have those of Ext2 and Btrfs',
+            "one work was measured on these file systems, in the manner of its file and mail "
+            "servers; [both columns](#table-5-what-matters) stand beside what it gives",
         ),
-        Claim(
-            "and on the workload",
-            HOLDS if len(strong_patterns) > 1 else UNDECIDED,
-            f"`romio` under {len(patterns)} access patterns: "
-            + (
-                f"above 0.6 {', '.join(sorted(strong_patterns))}"
-                if strong_patterns
-                else f"none is above 0.6; the highest is {max(one for _, one in of_patterns):.2f}"
-            ),
+        some(
+            '"the correlated parameters are quite diverse, and depend a lot on file systems"',
+            len({strongest[name][0][0].name for name in strong}) - 1 if strong else 0,
+            "; ".join(f"{name}: {told[name]}" for name in enough) + left_out,
+            tried="of some two file systems different parameters have the highest R², both above "
+            "0.6",
+        ),
+        some(
+            '"Correlation of parameters can also depend on the workloads"',
+            len(sure) - 1 if sure else 0,
+            f"above 0.6 {', '.join(sorted(sure))}"
+            if sure
+            else f"none is above 0.6; the highest is {max(one for _, one in of_patterns):.2f}",
+            tried=f"the same of some two of {len(patterns)} access patterns of `romio`",
         ),
     ]
 
 
-def _two_dominant(found: Sequence[tuple[Parameter, float]], wanted: frozenset[str]) -> str:
-    """The same two, but below the paper's bound, decides nothing."""
-    if {parameter.name for parameter, _ in found} != wanted:
-        return NOT
-    return HOLDS if min(share for _, share in found) >= file_systems.SIGNIFICANT else UNDECIDED
-
-
-def _with_the_right_values(on: Table) -> tuple[int, int, int, int]:
-    """With the best's values of what matters: how many are near-optimal of how many; of all."""
-    names = [parameter.name for parameter in on.parameters]
-    places = [names.index(of.name) for of, _ in file_systems.first_and_second(on)]
-    close = near_optimal(on)
-    some = [
-        nth
-        for nth, point in enumerate(on.points)
-        if all(point[place] == on.points[on.best][place] for place in places)
+def of_the_conclusion(tables: Sequence[Table]) -> list[Claim]:
+    """Section 7 on linear regression."""
+    linear = {on.name: predicted_best(on) for on in tables}
+    return [
+        judged(
+            '"many of those parameters are non-linear or non-numeric; traditional '
+            'linear-regression-based optimization techniques do not work well for such problems" '
+            "(section 7)",
+            {name: on_best <= NEAR_OPTIMAL for name, on_best in linear.items()},
+            ", ".join(f"{name} {on_best:.2f}" for name, on_best in linear.items()),
+            tried="a linear regression of throughput on the parameters' levels (a category's "
+            "values each apart), fitted to all of the table: what it predicts to be the best is "
+            "not near-optimal; its throughput over the best's. The paper runs no such technique",
+        ),
+        untried(
+            'control theory "tends to be unstable in controlling non-linear systems", "cannot '
+            'handle non-numeric parameters" and "requires a lot of data"; of supervised learning '
+            'training data is "not available or impossible to collect" (section 2.3)',
+            "taken from the literature; neither the paper nor this project runs either",
+        ),
     ]
-    return len(close.intersection(some)), len(some), len(close), len(on.points)
+
+
+def predicted_best(on: Table) -> float:
+    """The throughput of what a linear regression has as the best, over that of the best."""
+    columns = [np.ones(len(on.points))]
+    for place, parameter in enumerate(on.parameters):
+        levels = np.array([float(point[place]) for point in on.points])
+        if parameter.ordered:
+            columns.append(levels)
+        else:
+            columns += [(levels == value).astype(float) for value in range(1, parameter.levels)]
+    throughput = np.array([1.0 / time for time in on.truths])
+    design = np.column_stack(columns)
+    weights, *_ = np.linalg.lstsq(design, throughput, rcond=None)
+    return float(throughput[int(np.argmax(design @ weights))] / throughput.max())

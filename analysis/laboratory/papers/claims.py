@@ -117,41 +117,78 @@ class Claim:
     """A sentence of a paper, whether it holds here, and by which figure or test."""
 
     words: str
+    """The paper's: in quotation marks, or told in ours."""
     verdict: str
     figure: str
+    tried: str = ""
+    """How we read the sentence, and what is compared, with our bounds: no words of the paper."""
 
 
-def rows(claims: Sequence[Claim]) -> list[str]:
-    """The table of a page."""
-    head = ["the paper", "verdict", "by which figure or test"]
-    return table(head, [[one.words, one.verdict, one.figure] for one in claims], left=3)
+def rows(claims: Sequence[Claim], source: str = "the paper") -> list[str]:
+    """The table of a page; `source` is what the sentences are of."""
+    head = [source, "tried as", "verdict", "by which figure or test"]
+    return table(
+        head, [[one.words, one.tried, one.verdict, one.figure] for one in claims], left=len(head)
+    )
 
 
 def below(
-    words: str, differences: Mapping[str, Difference], unit: str = "", bound: float = 0.0
+    words: str,
+    differences: Mapping[str, Difference],
+    unit: str = "",
+    bound: float = 0.0,
+    tried: str = "",
 ) -> Claim:
     """A claim that differences are below the bound, in each comparison."""
     sides = [of.side(-1, bound) for of in differences.values()]
-    return Claim(words, verdict(sides), listed(differences, unit))
+    return Claim(words, verdict(sides), listed(differences, unit), tried)
 
 
 def above(
-    words: str, differences: Mapping[str, Difference], unit: str = "", bound: float = 0.0
+    words: str,
+    differences: Mapping[str, Difference],
+    unit: str = "",
+    bound: float = 0.0,
+    tried: str = "",
 ) -> Claim:
     """A claim that differences are above the bound, in each comparison."""
     sides = [of.side(1, bound) for of in differences.values()]
-    return Claim(words, verdict(sides), listed(differences, unit))
+    return Claim(words, verdict(sides), listed(differences, unit), tried)
 
 
-def alike(words: str, differences: Mapping[str, Difference], bound: float, unit: str = "") -> Claim:
+def alike(
+    words: str,
+    differences: Mapping[str, Difference],
+    bound: float,
+    unit: str = "",
+    tried: str = "",
+) -> Claim:
     """A claim that there is no difference: each interval is within the bound, either way."""
     sides = [of.within(bound) for of in differences.values()]
-    return Claim(words, verdict(sides), listed(differences, unit))
+    return Claim(words, verdict(sides), listed(differences, unit), tried)
 
 
-def judged(words: str, sides: Mapping[str, Side | bool], figure: str) -> Claim:
+def judged(words: str, sides: Mapping[str, Side | bool], figure: str, tried: str = "") -> Claim:
     """A claim of several comparisons, some of which may be facts that need no interval."""
-    return Claim(words, verdict([_side(one) for one in sides.values()]), figure)
+    return Claim(words, verdict([_side(one) for one in sides.values()]), figure, tried)
+
+
+def some(words: str, sure: int, figure: str, tried: str = "") -> Claim:
+    """A claim of which one case is enough: `sure` ones, at 5 % over all that were looked at.
+
+    Without one nothing is decided, since there may be a case that noise hides.
+    """
+    return Claim(words, HOLDS if sure else UNDECIDED, figure, tried)
+
+
+def untried(words: str, why: str) -> Claim:
+    """A claim against which nothing that was measured here could speak."""
+    return Claim(words, UNTRIED, why)
+
+
+def proven(words: str, figure: str, tried: str = "") -> Claim:
+    """A claim of the program itself, which the test that `figure` names would refute."""
+    return Claim(words, HOLDS, figure, tried)
 
 
 def verdict(sides: Sequence[Side]) -> str:

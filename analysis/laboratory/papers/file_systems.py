@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from statistics import fmean, median
@@ -21,6 +22,8 @@ GENERATION = 8
 GENERATIONS = (1, 2, 4, 8)
 LEAST_MEMBERS = 2
 """Of a generation, of which a commonest value is told."""
+DIVERSE = ("block_size", "journal")
+"""The parameters of which the paper tells that the first generation has all values."""
 SIGNIFICANT = 0.6
 """The paper's least R² that is told."""
 
@@ -84,6 +87,10 @@ class Alleles:
     """By parameter and value, in which studies all of the last generation have it."""
     growth: list[float]
     """By study, how much the commonest values' share grows from the first generation on."""
+    diverse: dict[str, list[bool]]
+    """By parameter of figure 8, in which studies the first generation has all of its values."""
+    staying: list[float]
+    """By study, after the first generation: how often, %, a commonest value stays the commonest."""
 
 
 def alleles(program: Program, on: Table, method: str, seeds: int) -> Alleles:
@@ -103,7 +110,7 @@ def alleles(program: Program, on: Table, method: str, seeds: int) -> Alleles:
     rows = []
     last = {}
     settled = {}
-    ended = [of for study in runs if (of := _members(study, GENERATIONS[-1]))]
+    ended = [some for study in runs if (some := _members(study, GENERATIONS[-1]))]
     for nth, parameter in enumerate(on.parameters):
         for level, value in enumerate(parameter.values):
             cells = []
@@ -127,7 +134,36 @@ def alleles(program: Program, on: Table, method: str, seeds: int) -> Alleles:
         for early, late in zip(*ends, strict=True)
         if early is not None and late is not None
     ]
-    return Alleles(table(head, rows, left=2), last, settled, growth)
+    diverse = {
+        name: [_has_all(on, name, _members(study, GENERATIONS[0])) for study in runs]
+        for name in DIVERSE
+    }
+    staying = [stays for study in runs if (stays := _staying(on, study)) is not None]
+    return Alleles(table(head, rows, left=2), last, settled, growth, diverse, staying)
+
+
+def _has_all(on: Table, name: str, members: Sequence[int]) -> bool:
+    nth = [parameter.name for parameter in on.parameters].index(name)
+    return len({on.points[place][nth] for place in members}) == on.parameters[nth].levels
+
+
+def _staying(on: Table, runs: Sequence[int | None]) -> float | None:
+    """Over parameters and steps between generations with enough valid members; %, or none."""
+    generations = [_members(runs, nth) for nth in range(2, GENERATIONS[-1] + 1)]
+    same = [
+        bool(_most(on, before, nth) & _most(on, after, nth))
+        for before, after in pairwise(generations)
+        if min(len(before), len(after)) >= LEAST_MEMBERS
+        for nth in range(len(on.parameters))
+    ]
+    return 100.0 * fmean(same) if same else None
+
+
+def _most(on: Table, members: Sequence[int], nth: int) -> set[int]:
+    """A parameter's commonest levels among members: several if they tie."""
+    levels = [on.points[place][nth] for place in members]
+    most = max(map(levels.count, levels))
+    return {level for level in levels if levels.count(level) == most}
 
 
 def _members(runs: Sequence[int | None], generation: int) -> list[int]:

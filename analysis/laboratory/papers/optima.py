@@ -146,3 +146,15 @@ def better(on: Table, error: float = 0.05) -> Difference:
         return 100.0 * fmean(time < default for time in on.truths)
 
     return Difference(share(1.0), share(math.exp(-half)), share(math.exp(half)))
+
+
+def worst(on: Table, error: float = 0.05) -> Difference:
+    """The throughput of the slowest parametrization over that of the fastest, by their noise."""
+    logs = [[math.log(sample.elapsed) for sample in samples] for samples in on.samples]
+    spread = math.sqrt(fmean(variance(of) for of in logs))
+    freedom = sum(len(of) - 1 for of in logs)
+    slowest = max(range(len(logs)), key=on.truths.__getitem__)
+    runs = 1.0 / len(logs[slowest]) + 1.0 / len(logs[on.best])
+    half = float(student.ppf(1.0 - error / 2.0, freedom)) * spread * math.sqrt(runs)
+    share = on.truths[on.best] / on.truths[slowest]
+    return Difference(share, share * math.exp(-half), share * math.exp(half))

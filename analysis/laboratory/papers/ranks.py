@@ -9,12 +9,12 @@ def rounded(figure: float | None) -> float:
     return float(f"{figure or 0.0:.3g}")
 
 
-def order(names: Sequence[str], column: Sequence[float], higher: bool) -> str:
-    """The names from the best to the worst, as in `a > b = c`."""
+def order(names: Sequence[str], column: Sequence[float], higher: bool, tie: str = " =") -> str:
+    """The names from the best to the worst, as in `a > b = c`; `tie` joins those of one figure."""
     ranked = sorted(
         zip(column, names, strict=True), key=lambda pair: -pair[0] if higher else pair[0]
     )
     text = ranked[0][1]
     for (before, _), (value, name) in pairwise(ranked):
-        text += f" {'=' if value == before else '>'} {name}"
+        text += f"{tie if value == before else ' >'} {name}"
     return text

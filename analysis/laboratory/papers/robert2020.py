@@ -21,6 +21,7 @@ from papers.robert2020_claims import (
     best_of_each,
     judged_elsewhere,
     over_methods,
+    with_both,
 )
 from papers.text import prose
 
@@ -62,7 +63,7 @@ def page(program: Program, on: Table, quiet: Path, seeds: int) -> tuple[list[str
     def made(preset: str) -> list[dict[str, Any]]:
         words = ["--preset", preset, "--per-seed", "--seeds", str(seeds)]
         return [
-            program.simulate([on.path], [], [*words, "--first-seed", str(seeds * nth)])
+            with_both(program.simulate([on.path], [], [*words, "--first-seed", str(seeds * nth)]))
             for nth in range(REPETITIONS)
         ]
 
@@ -95,6 +96,8 @@ def page(program: Program, on: Table, quiet: Path, seeds: int) -> tuple[list[str
     }
     return [
         *prose("robert2020", **said),
+        "",
+        *prose("rule", source="the paper", has="has"),
         "",
         *claimed([*robert2020_data.claims(on), *robert2020_claims.claims(replays)]),
         "",

@@ -1,10 +1,10 @@
 """Robert 2020: how many steps, to the optimum as the paper says, and to what is recommended."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from papers.claims import Claim, Difference, listed, unpaired, with_readings
+from papers.claims import Claim, Difference, below, listed, unpaired, with_readings
 
 TO_OPTIMUM, TO_RECOMMENDED = "to the optimum", "to what is recommended"
 
@@ -15,12 +15,12 @@ def first_runs(studies: Sequence[Mapping[str, Any]], place: int) -> list[float]:
 
 
 def claim(
-    judge: Callable[[str, Mapping[str, Difference]], Claim],
     words: str,
+    tried: str,
     to_optimum: Mapping[str, tuple[list[float], list[float]]],
     to_recommended: Mapping[str, Difference],
 ) -> Claim:
-    """A claim of steps, by the one and by the other count; both figures stand beside it.
+    """A claim of fewer steps, by the one and by the other count; both figures stand beside it.
 
     Few studies run the true optimum: `to_optimum` has, for each comparison, the steps of all that
     did under the one and under the other.
@@ -34,7 +34,7 @@ def claim(
     figure += listed(to_recommended)
     return with_readings(
         {
-            TO_OPTIMUM: replace(judge(words, found), figure=figure),
-            TO_RECOMMENDED: judge(words, to_recommended),
+            TO_OPTIMUM: replace(below(words, found, tried=tried), figure=figure),
+            TO_RECOMMENDED: below(words, to_recommended, tried=tried),
         }
     )

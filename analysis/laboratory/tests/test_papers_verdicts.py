@@ -1,0 +1,329 @@
+"""What the papers' pages judge, and how: verdicts that may come out either way."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from papers import (
+    alabed2021,
+    anova,
+    cao2018_claims,
+    cao2018_rates,
+    cao2018_replays,
+    cao2018_space,
+    claims,
+    file_systems,
+    optima,
+    ranks,
+    robert2019,
+    robert2019_claims,
+    robert2020_claims,
+    robert2020_data,
+)
+from papers.published import FIGURE_5
+from peers.tables import Table
+
+NOT_DECIDED, HOLDS, NOT = "not decided here", "holds here", "does not hold here"
+
+
+def measured(
+    directory: Path, name: str, time: Callable[[int, int], float], levels: int = 3
+) -> Table:
+    """A whole grid of two integers, a run of each."""
+    path = directory / f"{name}.json"
+    parameters = [{"name": word, "kind": "int", "values": list(range(levels))} for word in "ab"]
+    path.write_text(json.dumps({"name": name, "parameters": parameters}), "utf-8")
+    lines = [f"{a},{b},{time(a, b)}" for a in range(levels) for b in range(levels)]
+    path.with_suffix(".csv").write_text("\n".join(["a,b,time", *lines]) + "\n", "utf-8")
+    return Table(path)
+
+
+def replayed(on: Table, **runs: Sequence[Sequence[int | None]]) -> cao2018_replays.Replayed:
+    """Studies of so many runs by method."""
+    methods = {name: {"studies": [{"runs": list(one)} for one in of]} for name, of in runs.items()}
+    return cao2018_replays.Replayed(on, methods)
+
+
+def test_a_reading_stands_apart_from_the_paper_s_words() -> None:
+    below = claims.below("words", {"x": claims.Difference(-1.0, -2.0, -0.5)}, tried="so read")
+    [head, _, row] = claims.rows([below], "the slides")
+    assert head == "| the slides | tried as | verdict | by which figure or test |"
+    assert row == "| words | so read | holds here | x -1 (-2 to -0.5) |"
+    again = claims.with_readings({"one": below, "two": claims.untried("words", "why")})
+    assert again.tried == "so read", "under whichever reading"
+
+
+def test_one_sure_case_is_enough_where_one_is_claimed() -> None:
+    assert claims.some("a", 1, "").verdict == HOLDS
+    assert claims.some("a", 0, "").verdict == NOT_DECIDED
+    assert claims.untried("a", "why").verdict == "cannot be tried here"
+
+
+def test_effects_are_sure_over_all_of_them() -> None:
+    effects = [anova.Effect(name, 1.0, p) for name, p in (("a", 0.02), ("b", 0.03), ("c", 0.9))]
+    assert anova.surely(effects) == [False, False, False], "0.02 of three is 0.06"
+    assert anova.surely(effects[:2]) == [True, False]
+
+
+def test_the_interactions_of_2020_are_counted_as_those_of_2019(tmp_path: Path) -> None:
+    path = tmp_path / "four.json"
+    parameters = [{"name": word, "kind": "int", "values": [0, 1, 2]} for word in "abcd"]
+    path.write_text(json.dumps({"name": "four", "parameters": parameters}), "utf-8")
+    points = [(a, b, c, d) for a in range(3) for b in range(3) for c in range(3) for d in range(3)]
+    lines = [
+        f"{a},{b},{c},{d},{5 + a * b + c + d + noise * ((7 * a + 5 * b + 3 * c + d) % 4)}"
+        for a, b, c, d in points
+        for noise in (0.01, 0.02)
+    ]
+    path.with_suffix(".csv").write_text("\n".join(["a,b,c,d,time", *lines]) + "\n", "utf-8")
+    on = Table(path)
+    [strong] = [one for one in robert2020_data.claims(on) if "strong interaction" in one.words]
+    sure = sum(anova.surely(anova.interactions(on)))
+    assert 0 < sure < 6
+    assert strong.verdict == f"not decided here ({sure} for, {6 - sure} undecided)"
+    assert robert2019_claims._not_additive([on]).figure == f"four: {sure} of 6 pairs of parameters"
+
+
+def test_what_the_paper_leaves_without_order_has_none() -> None:
+    _, printed = FIGURE_5["M2-Fileserver-HDD3"]
+    names = ("SA", "GA", "DQN", "BO", "RS")
+    order = ranks.order(names, [-float(printed[name][0]) for name in names], higher=True, tie=",")
+    assert order == "GA, BO > SA, RS > DQN"
+
+
+def test_a_trend_is_no_unsteadiness() -> None:
+    rising = [float(nth) for nth in range(11)]
+    jumping = [0.0, 10.0] * 5
+    assert cao2018_replays.unsteadiness(rising) == pytest.approx(0.5**0.5)
+    assert cao2018_replays.unsteadiness(jumping) == pytest.approx(50.0**0.5)
+    assert cao2018_replays.unsteadiness([1.0]) == 0.0
+
+
+def test_it_may_be_easier_where_fewer_are_near_optimal(tmp_path: Path) -> None:
+    many = measured(tmp_path, "many", lambda a, _: 1.0 if a == 0 else 9.0)  # Three of nine.
+    few = measured(tmp_path, "few", lambda a, b: 1.0 if a == b == 0 else 9.0)  # One.
+
+    def of(on: Table, found: bool) -> cao2018_replays.Replayed:
+        runs = [[on.best if found else len(on.points) - 1] * 600] * 40
+        return replayed(on, **dict.fromkeys(cao2018_claims.METHODS, runs))
+
+    harder = cao2018_claims._more_difficult([of(many, found=True), of(few, found=False)])
+    assert harder.verdict == HOLDS
+    assert harder.figure.startswith("many - few, SA 100 (100 to 100)")
+    easier = cao2018_claims._more_difficult([of(few, found=True), of(many, found=False)])
+    assert easier.verdict == "does not hold here (5 against)"
+    alike = cao2018_claims._more_difficult([of(few, found=True), of(many, found=True)])
+    assert alike.verdict == "not decided here (5 undecided)"
+
+
+def test_random_search_owes_it_to_the_many_or_not(tmp_path: Path) -> None:
+    on = measured(tmp_path, "line", lambda a, b: 1.0 + (a * 10 + b) / 10, levels=10)
+    [best], near = cao2018_replays.near_optimal(on), 1
+    assert cao2018_replays.best_of(on) == {0, 1, 2, 3}
+
+    def judged(random: int, others: int) -> str:
+        runs = {name: [[others] * 9] * 60 for name in ("SA", "GA", "DQN", "BO")}
+        return cao2018_claims._since_many_are_near(
+            [replayed(on, RS=[[random] * 9] * 60, **runs)]
+        ).verdict
+
+    assert judged(near, 99) == HOLDS, "it has one of the many, and not one of the few"
+    assert judged(best, near) == NOT, "all have one of the many, it alone one of the few"
+    assert judged(99, 99) == NOT_DECIDED
+
+
+def test_some_setting_may_be_applied_in_another(tmp_path: Path) -> None:
+    def pattern(name: str, rows: dict[int, list[float]]) -> Table:
+        path = tmp_path / f"{name}.json"
+        parameters = [{"name": "a", "kind": "int", "values": [0, 1, 2]}]
+        of = {"name": name, "parameters": parameters, "default": {"a": 0}}
+        path.write_text(json.dumps(of), "utf-8")
+        lines = [f"{level},{time}" for level, times in rows.items() for time in times]
+        path.with_suffix(".csv").write_text("\n".join(["a,time", *lines]) + "\n", "utf-8")
+        return Table(path)
+
+    one = pattern("one", {0: [2.0, 2.02], 1: [1.0, 1.01], 2: [9.0, 9.1]})
+    other = pattern("other", {0: [2.0, 2.02], 1: [4.0, 4.05], 2: [1.0, 1.01]})
+    same = pattern("same", {0: [2.0, 2.02], 1: [1.0, 1.01], 2: [9.0, 9.1]})
+    applied, harms = cao2018_space._applied([one, other])
+    assert (applied.verdict, harms.verdict) == (HOLDS, HOLDS)
+    applied, harms = cao2018_space._applied([one, same])
+    assert (applied.verdict, harms.verdict) == (NOT_DECIDED, NOT_DECIDED)
+
+
+def test_a_share_lies_between_bounds_or_not() -> None:
+    between = cao2018_space._between
+    assert between(claims.Difference(0.3, 0.25, 0.35), (0.2, 0.4)) is claims.Side.FOR
+    assert between(claims.Difference(0.39, 0.35, 0.45), (0.2, 0.4)) is claims.Side.OPEN
+    assert between(claims.Difference(0.5, 0.45, 0.55), (0.2, 0.4)) is claims.Side.AGAINST
+    assert between(claims.Difference(0.1, 0.05, 0.15), (0.2, 0.4)) is claims.Side.AGAINST
+
+
+def test_how_much_slower_the_worst_is_has_its_noise(tmp_path: Path) -> None:
+    path = tmp_path / "noisy.json"
+    parameters = [{"name": "a", "kind": "int", "values": [0, 1]}]
+    path.write_text(json.dumps({"name": "noisy", "parameters": parameters}), "utf-8")
+    path.with_suffix(".csv").write_text("a,time\n0,1\n0,1.2\n1,4\n1,4.8\n", "utf-8")
+    of = optima.worst(Table(path))
+    assert of.mean == pytest.approx(0.25)
+    assert of.low < 0.25 < of.high
+    assert of.low * of.high == pytest.approx(0.25**2), "as much either way, by logarithms"
+
+
+def test_a_linear_regression_finds_the_best_of_what_is_linear(tmp_path: Path) -> None:
+    linear = measured(tmp_path, "linear", lambda a, b: 1.0 / (1.0 + a + b))
+    valley = measured(tmp_path, "valley", lambda a, b: 1.0 if a == b == 1 else 2.0 + a)
+    assert cao2018_space.predicted_best(linear) == pytest.approx(1.0)
+    assert cao2018_space.predicted_best(valley) == pytest.approx(0.5)
+    judged = cao2018_space.of_the_conclusion([linear])[0]
+    assert judged.verdict == NOT, "it does work there"
+    assert cao2018_space.of_the_conclusion([valley])[0].verdict == HOLDS
+
+
+def test_what_promises_has_the_best_s_values_of_what_matters(tmp_path: Path) -> None:
+    on = measured(tmp_path, "grid", lambda a, b: 1.0 + 9 * a + b)
+    assert cao2018_replays.promising(on) == {on.best}
+    of = replayed(on, GA=[[on.best, 8, None, 8], [8, 8, 8, on.best]])
+    assert of.in_promising("GA") == pytest.approx([100 / 3, 25.0])
+    assert of.in_promising("GA", 0.0, 0.25) == [100.0, 0.0]
+    assert of.found_after_promising("GA", frozenset({on.best})) == [100.0]
+    assert of.found_after_promising("GA", frozenset({7})) == [0.0], "the second had it too late"
+
+
+def _rates(table: dict[float, float]) -> cao2018_rates.ByTable:
+    """100 studies of each rate, of which so many, %, find it."""
+    return {
+        "small": [
+            [100.0 * (nth < table.get(rate, 0.0)) for nth in range(100)]
+            for rate in cao2018_rates.RATES
+        ]
+    }
+
+
+def test_rates_between_are_better_than_both_ends_or_not() -> None:
+    between = cao2018_rates._trade_off(_rates({0.08: 60.0}))
+    assert between.verdict == HOLDS
+    assert between.figure == "small: 8%"
+    end = cao2018_rates._trade_off(_rates({0.01: 60.0, 0.64: 60.0}))
+    assert end.verdict == NOT
+    assert cao2018_rates._trade_off(_rates({})).verdict == NOT_DECIDED
+
+
+def test_a_hyperparameter_matters_or_is_not_shown_to() -> None:
+    assert cao2018_rates._hyperparameters(_rates({0.32: 60.0})).verdict == HOLDS
+    assert cao2018_rates._hyperparameters(_rates({0.32: 1.0})).verdict == NOT_DECIDED
+
+
+def test_alleles_are_there_at_first_and_stay_or_not(tmp_path: Path) -> None:
+    on = file_systems.of_system(
+        Table(Path("analysis/data/papers/file-systems.json")), "ext3", tmp_path
+    )
+    sizes = {
+        point[0]: nth for nth, point in reversed(list(enumerate(on.points)))
+    }  # A member of each block size.
+    assert file_systems._has_all(on, "block_size", list(sizes.values()))
+    assert not file_systems._has_all(on, "block_size", [sizes[0], sizes[1]])
+    same: list[int | None] = [0] * 64
+    assert file_systems._staying(on, same) == 100.0
+    apart = next(
+        nth
+        for nth, point in enumerate(on.points)
+        if all(a != b for a, b in zip(point, on.points[0], strict=True))
+    )
+    turning: list[int | None] = [*([0] * 8), *([apart] * 8)] * 4
+    assert file_systems._staying(on, turning) == 0.0
+    assert file_systems._staying(on, [None] * 64) is None
+
+
+def test_two_values_of_a_category_are_a_range_apart(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.json"
+    parameters = [
+        {"name": "a", "kind": "int", "values": [0, 1, 2]},
+        {"name": "b", "kind": "categorical", "values": ["x", "y", "z"]},
+    ]
+    path.write_text(json.dumps({"name": "mixed", "parameters": parameters}), "utf-8")
+    lines = [f"{a},{b},{1 + a}" for a in range(3) for b in "xyz"]
+    path.with_suffix(".csv").write_text("\n".join(["a,b,time", *lines]) + "\n", "utf-8")
+    on = Table(path)
+    places = robert2019_claims.coordinates(on)
+    at = {point: places[nth] for nth, point in enumerate(on.points)}
+    assert np.linalg.norm(at[0, 0] - at[1, 0]) == pytest.approx(0.5)
+    assert np.linalg.norm(at[0, 0] - at[0, 2]) == pytest.approx(1.0)
+
+
+def test_what_is_novel_is_far_from_what_was_tested() -> None:
+    line = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    # After 0 the others are 1 to 4 away; after 4 they are 1, 2 and 1; 0 has run before.
+    assert robert2019_claims.novelty(line, [0, 4, 2, 0, 1]) == pytest.approx(
+        [0.0, 75.0, 200 / 3, 0.0, 0.0]
+    )
+
+
+def test_moving_on_is_to_what_is_novel_or_not(tmp_path: Path) -> None:
+    on = measured(tmp_path, "wide", lambda a, b: 1.0 + a + b, levels=11)
+    near = [0] * 75
+    far = list(range(120, 95, -1))
+
+    def judged(studies: list[list[int]]) -> str:
+        results = [{"tables": [{"methods": [{"studies": [{"runs": one} for one in studies]}]}]}]
+        of = robert2019_claims.Reading(results, [on], {"SM": 0})
+        return claims.above("a", robert2019_claims._moving_on(of, "SM")).verdict
+
+    late, early = [*near, *far], [*near[:25], *far, *near[:50]]
+    assert judged([late, [1, *late[1:]], late]) == HOLDS
+    assert judged([early, [1, *early[1:]], early]) == NOT
+
+
+def test_all_pairs_of_readings_are_tried() -> None:
+    pairs = {
+        (surrogate, genetic)
+        for surrogate, genetic in robert2019.READINGS.values()
+        if genetic != "GA, probabilistic"
+    }
+    assert len(pairs) == 2 * 3
+    assert len(robert2019.READINGS) == 2 * 3 + 1
+
+
+def test_success_and_steps_alone_leave_the_distance_out() -> None:
+    def method(success: float, steps: float, distance: float) -> dict[str, object]:
+        figures = {"SuccessRate": success, "NbrSteps": steps, "DistOptim": distance}
+        return {
+            "figures": [{"metric": name, "value": value} for name, value in figures.items()],
+            "scores": {"optim": 0.0, "stability": 0.0, "score": 0.0},
+        }
+
+    result = {
+        "methods": ["CGA", "RGA", "RS"],
+        "tables": [
+            {"methods": [method(0.0, 40.0, 9.0), method(50.0, 20.0, 99.0), method(25.0, 30.0, 0.0)]}
+        ],
+    }
+    [table] = robert2020_claims.with_both(result)["tables"]
+    assert [one["scores"]["both"] for one in table["methods"]] == pytest.approx([0.0, 1.0, 0.5])
+
+
+def test_what_is_critical_is_judged_by_what_its_sentence_names() -> None:
+    steps = claims.Claim("steps", claims.UNDECIDED, "y")
+    against = claims.Difference(-2.0, -3.0, -1.0)
+    abstract, beside = robert2020_claims._critical({"RGA - CGA": against}, steps)
+    assert abstract.verdict == NOT
+    assert "abstract" in abstract.words
+    assert beside is steps
+
+
+def test_more_tasks_take_longer_or_not() -> None:
+    slower = alabed2021._scales({1: [1.0, 1.1, 1.2], 2: [2.0, 2.1, 2.3], 3: [3.0, 3.2, 3.3]})
+    assert slower.verdict == HOLDS
+    assert slower.figure.startswith("table, 2 tasks - 1 1.03")
+    quicker = alabed2021._scales({1: [2.0, 2.1, 2.2], 2: [1.0, 1.1, 1.3]})
+    assert quicker.verdict == NOT
+
+
+def test_fewer_parameters_of_a_task_may_be_none_fewer() -> None:
+    shares = {"m": {"a": 0.5, "b": 0.0}}
+    apart = alabed2021._of_clusters(shares, {"a": 0.1, "b": 0.4})
+    assert [one.verdict for one in apart] == [NOT, HOLDS]
+    together = alabed2021._of_clusters(shares, {"a": 0.6, "b": 0.4})
+    assert together[1].verdict == NOT
