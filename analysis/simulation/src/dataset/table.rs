@@ -100,20 +100,28 @@ impl Table {
         })
     }
 
-    /// The table as if no parametrization were faster than the default by more than a share of its
-    /// time: the times of those that are faster are multiplied.
+    /// The table as if the best parametrization were faster than the default by at most this share:
+    /// each one's ratio to the default is raised to the power that makes it so, and the best one
+    /// stays the best.
     #[must_use]
     pub fn with_most_to_win(mut self, share: f64) -> Self {
-        let least = (1.0 - share) * self.default().truth;
+        let (default, best) = (self.default().truth, self.best().truth);
+        if best >= (1.0 - share) * default {
+            return self;
+        }
+        let power = (1.0 - share).ln() / (best / default).ln();
         for one in &mut self.configurations {
-            let factor = (least / one.truth).max(1.0);
+            let factor = (one.truth / default).powf(power - 1.0);
             one.truth *= factor;
             for sample in &mut one.samples {
                 sample.elapsed *= factor;
             }
         }
-        let truths = self.configurations.iter().map(|one| one.truth);
-        self.best = first_least(truths).unwrap_or(self.default);
+        self.slowest = self
+            .configurations
+            .iter()
+            .map(|c| c.truth)
+            .fold(0.0, f64::max);
         self
     }
 

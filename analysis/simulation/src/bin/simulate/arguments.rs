@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Begin each study with the other defaults that the tables name (`first`), before the design.
     #[arg(long)]
     pub(crate) defaults_first: bool,
-    /// SHARE: as if no parametrization were faster than the default by more than this share.
+    /// SHARE: all effects shrunk alike, so that the best is faster than the default by this share at most.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) most_to_win: Option<f64>,
     /// FACTOR: as if runs scattered by this many times as much as they do.
