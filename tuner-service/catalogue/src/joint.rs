@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use io_autotune_model::{Condition, Constraint, Parameter, Space, SpaceError, Value};
 
+use crate::risk::AT_RISK;
 use crate::{Accelerator, Part, Risk};
 
 const PLUS: char = '+';
@@ -204,9 +205,11 @@ fn rename(parts: &mut [Part]) {
             others.any(|(other, words)| other != place && words.contains(name))
         };
         let own = part.space.parameters().iter().map(|one| &one.name);
+        // An accelerator and the same with its values at risk deliver alike, and are never together.
+        let plain = part.of.trim_end_matches(AT_RISK);
         part.renamed = own
             .filter(|name| elsewhere(name))
-            .map(|name| (name.clone(), format!("{}.{name}", part.of)))
+            .map(|name| (name.clone(), format!("{plain}.{name}")))
             .collect();
     }
 }

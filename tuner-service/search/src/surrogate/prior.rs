@@ -243,6 +243,15 @@ impl Process {
         predictions
     }
 
+    /// The points that the source's study ran and found faster than the default.
+    fn found_faster(&self) -> impl Iterator<Item = &Point> {
+        let means = self.expect(&self.points).into_iter();
+        let found = self.points.iter().zip(means);
+        found
+            .filter(|(_, mean)| *mean < 0.0)
+            .map(|(point, _)| point)
+    }
+
     /// The means alone, which are cheaper.
     fn expect(&self, points: &[Point]) -> Vec<f64> {
         let mut means = self.surrogate.expect_seen(&self.surrogate.seen(points));
@@ -453,14 +462,14 @@ impl Mean {
     }
 
     /// The setting that the site's users have in common: the most promising point that the study of
-    /// one user ran, as those of all others see it. None unless the studies of [`USERS`] other users
+    /// one user ran and found faster than the default, as those of all others see it. None unless the studies of [`USERS`] other users
     /// each find it no slower than the default, even by the pessimistic end of what they predict,
     /// and all others together find it faster. The study that ran a point is no judge of it, because
     /// the best of many noisy runs looks better than it is.
     pub fn common(&self, admits: impl Fn(&Point) -> bool) -> Option<Common> {
         let mut points: Vec<(&Point, u32)> = self
             .witnesses()
-            .flat_map(|(_, user, process)| process.points.iter().map(move |one| (one, user)))
+            .flat_map(|(_, user, process)| process.found_faster().map(move |one| (one, user)))
             .filter(|(point, _)| admits(point))
             .collect();
         points.sort();

@@ -496,7 +496,11 @@ async fn begun_from(
     let Some(kept) = kept else {
         return Ok(None);
     };
-    let epochs: Vec<i64> = kept.sources.iter().map(|source| source.epoch.epoch_id).collect();
+    let epochs: Vec<i64> = kept
+        .sources
+        .iter()
+        .map(|source| source.epoch.epoch_id)
+        .collect();
     let studies = service.store.studies_of_epochs(&epochs, reader.owner());
     let seen = studies.await?.into_iter();
     let seen = seen.map(|(id, application)| NamedStudy { id, application });
