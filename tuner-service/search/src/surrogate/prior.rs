@@ -491,7 +491,7 @@ impl Mean {
                 let users: BTreeSet<u32> = harmless.map(|(_, user, _)| *user).collect();
                 let together = pooled(judges.into_iter().map(|(weight, _, one)| (weight, one)));
                 let is_common = users.len() >= USERS && together.at_most() < -LEAST_PROMISE;
-                is_common.then(|| (together, point, users.len() as u64))
+                is_common.then_some((together, point, users.len() as u64))
             });
         let best = judged.min_by(|(a, one, _), (b, other, _)| {
             let by = a.at_most().total_cmp(&b.at_most());

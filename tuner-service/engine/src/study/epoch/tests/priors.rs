@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use io_autotune_model::Recipe;
 use io_autotune_model::space::{Parametrization, Point, Space};
-use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::history::{History, Pending, Role};
 use io_autotune_search::math::Portable;
 use io_autotune_search::surrogate::prior::{Prior, Source};
 
