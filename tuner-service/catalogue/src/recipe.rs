@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{Measure, Moments, Recipe, Space, Value};
+use io_autotune_model::{Measure, Moments, Parametrization, Recipe, Space, Value};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
@@ -150,7 +150,7 @@ pub(crate) fn offers(entries: &[Entry], space: &Space) -> Vec<Offer> {
 }
 
 impl Entry {
-    fn parametrization(&self, space: &Space) -> io_autotune_model::Parametrization {
+    fn parametrization(&self, space: &Space) -> Parametrization {
         let mut parametrization = space.default();
         let values = self.values.get_ref().iter();
         parametrization

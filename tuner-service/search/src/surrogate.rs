@@ -76,6 +76,25 @@ pub struct Prediction {
     pub variance: f64,
 }
 
+impl Prediction {
+    /// The end of the prediction that lies so many standard deviations above its mean; below it, if
+    /// the number is negative.
+    pub fn end(self, deviations: f64) -> f64 {
+        self.mean + deviations * self.variance.sqrt()
+    }
+}
+
+/// The mean and variance of a mixture of predictions, whose weights sum to 1.
+fn mixture(each: impl Iterator<Item = (f64, Prediction)> + Clone) -> Prediction {
+    let average = |of: &dyn Fn(Prediction) -> f64| -> f64 {
+        each.clone().map(|(weight, one)| weight * of(one)).sum()
+    };
+    let mean = average(&|one| one.mean);
+    // The variance within members plus the variance between them.
+    let variance = average(&|one| one.variance + (one.mean - mean).powi(2));
+    Prediction { mean, variance }
+}
+
 fn points(observations: &[Observation]) -> Vec<Point> {
     observations.iter().map(|o| o.point.clone()).collect()
 }

@@ -1,6 +1,7 @@
 //! The decision on a run: the engine's choice of its parametrization, and how that is delivered.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
@@ -363,8 +364,8 @@ fn recipes_of(accelerator: &Accelerator, state: &StudyState) -> Vec<Recipe> {
     let default = state.space.default();
     let mut tested = state.history.tested.iter();
     let default = tested.find(|one| one.parametrization == default);
-    let measures = default.map(|one| one.measures.clone()).unwrap_or_default();
-    accelerator.recipes_for(&measures)
+    let unknown = BTreeMap::new();
+    accelerator.recipes_for(default.map_or(&unknown, |one| &one.measures))
 }
 
 /// The sources of a prior that can be read, and the epochs that they are from; none unless the

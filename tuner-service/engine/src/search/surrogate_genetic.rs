@@ -323,7 +323,7 @@ struct Model<'a> {
 
 impl<'a> Model<'a> {
     fn is_far(&self, prediction: Prediction) -> bool {
-        prediction.mean + self.doubt * prediction.variance.sqrt() > self.most
+        prediction.end(self.doubt) > self.most
     }
 
     /// The quickest new point by its prediction, if nothing new is near enough and this point

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::observed::Observed;
 use super::prior::Mean;
-use super::{Data, Observation, Prediction, Scatter, Shared, Surrogate, Tried};
+use super::{Data, Observation, Prediction, Scatter, Shared, Surrogate, Tried, mixture};
 use io_autotune_model::space::{Point, Space};
 
 const MOST_MEMBERS: usize = 24;
@@ -193,18 +193,8 @@ impl Ensemble {
         let each: Vec<(f64, Vec<Prediction>)> = members
             .map(|(place, (weight, member))| (*weight, of(place, member)))
             .collect();
-        let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
-            each.iter()
-                .map(|(weight, predictions)| weight * of(predictions[place]))
-                .sum()
-        };
         (0..values)
-            .map(|place| {
-                let mean = average(place, &|one| one.mean);
-                // The variance within members plus the variance between them.
-                let variance = average(place, &|one| one.variance + (one.mean - mean).powi(2));
-                Prediction { mean, variance }
-            })
+            .map(|place| mixture(each.iter().map(|(weight, all)| (*weight, all[place]))))
             .collect()
     }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::observed::{Observed, observe};
-use super::{Observation, Prediction, Scatter, Surrogate};
+use super::{Observation, Prediction, Scatter, Surrogate, mixture};
 use crate::history::History;
 use crate::history::by_point::{Known, MIN_RUNS, View};
 use crate::math::Portable;
@@ -262,31 +262,6 @@ impl Process {
     }
 }
 
-impl Prediction {
-    /// The pessimistic end of the prediction.
-    fn at_most(self) -> f64 {
-        self.mean + DOUBT * self.variance.sqrt()
-    }
-
-    /// The optimistic end of the prediction.
-    fn at_least(self) -> f64 {
-        self.mean - DOUBT * self.variance.sqrt()
-    }
-}
-
-/// The mean and variance of a mixture of predictions with these weights, which need not sum to 1.
-fn mixture(each: impl Iterator<Item = (f64, Prediction)> + Clone) -> Prediction {
-    let sum: f64 = each.clone().map(|(weight, _)| weight).sum();
-    let mean = each
-        .clone()
-        .map(|(weight, one)| weight * one.mean)
-        .sum::<f64>()
-        / sum;
-    let spread = |one: Prediction| one.variance + (one.mean - mean).powi(2);
-    let variance = each.map(|(weight, one)| weight * spread(one)).sum::<f64>() / sum;
-    Prediction { mean, variance }
-}
-
 /// The prediction for one more application, from those for several: the spread between these, and
 /// the uncertainty of their mean, to which each adds by the square of its share of the weights.
 fn pooled(each: impl Iterator<Item = (f64, Prediction)> + Clone) -> Prediction {
@@ -452,10 +427,10 @@ impl Mean {
             .into_iter()
             .zip(points)
             .filter(|(one, point)| {
-                one.at_most() < -LEAST_PROMISE && self.agree(point, |log_ratio| log_ratio < 0.0)
+                one.end(DOUBT) < -LEAST_PROMISE && self.agree(point, |log_ratio| log_ratio < 0.0)
             })
             .min_by(|(a, point), (b, other)| {
-                let by = a.at_most().total_cmp(&b.at_most());
+                let by = a.end(DOUBT).total_cmp(&b.end(DOUBT));
                 by.then_with(|| point.cmp(other))
             })
             .map(|(prediction, point)| (point, prediction.mean))
@@ -487,14 +462,14 @@ impl Mean {
                 let judges: Vec<(f64, u32, Prediction)> = judges
                     .map(|(weight, user, all)| (*weight, *user, all[place]))
                     .collect();
-                let harmless = judges.iter().filter(|(.., one)| one.at_most() < 0.0);
+                let harmless = judges.iter().filter(|(.., one)| one.end(DOUBT) < 0.0);
                 let users: BTreeSet<u32> = harmless.map(|(_, user, _)| *user).collect();
                 let together = pooled(judges.into_iter().map(|(weight, _, one)| (weight, one)));
-                let is_common = users.len() >= USERS && together.at_most() < -LEAST_PROMISE;
+                let is_common = users.len() >= USERS && together.end(DOUBT) < -LEAST_PROMISE;
                 is_common.then_some((together, point, users.len() as u64))
             });
         let best = judged.min_by(|(a, one, _), (b, other, _)| {
-            let by = a.at_most().total_cmp(&b.at_most());
+            let by = a.end(DOUBT).total_cmp(&b.end(DOUBT));
             by.then_with(|| one.cmp(other))
         })?;
         let (together, point, users) = best;
@@ -538,7 +513,7 @@ impl Mean {
 
     /// Returns true if several sources say that a point's log ratio to the default exceeds `most`.
     pub fn is_terrible(&self, point: &Point, most: f64) -> bool {
-        let far = |one: &Prediction| one.at_least() > most;
+        let far = |one: &Prediction| one.end(-DOUBT) > most;
         self.agree(point, |log_ratio| log_ratio > most)
             && self.predict(std::slice::from_ref(point)).iter().all(far)
     }

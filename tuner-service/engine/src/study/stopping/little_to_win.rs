@@ -54,6 +54,10 @@ pub(crate) fn stopped(own: &Modelled<'_>, settings: &Settings) -> Option<Stopped
         return None;
     }
     let fitted = own.fitted()?;
+    // What has run is among the points: once it may gain as much, the others need not be looked at.
+    if share(highest(own, fitted, &fitted.ranked)) >= least {
+        return None;
+    }
     let points = points(own, fitted);
     if !has_covered_all(own, &points) {
         return None;
@@ -142,7 +146,7 @@ fn has_covered_all(own: &Modelled<'_>, points: &[Point]) -> bool {
 /// The highest upper end of what the default's log elapsed is above that of these points; at least 0.
 fn highest(own: &Modelled<'_>, fitted: &Fitted, points: &[Point]) -> f64 {
     let differences = fitted.above(&own.default, points).into_iter();
-    let ends = differences.map(|one| one.mean + DOUBT * one.variance.sqrt());
+    let ends = differences.map(|one| one.end(DOUBT));
     ends.fold(0.0, f64::max)
 }
 
