@@ -4,6 +4,7 @@
 
 pub mod cache;
 pub mod cholesky;
+pub mod common;
 pub mod coregionalisation;
 pub mod ensemble;
 pub mod failures;
@@ -14,6 +15,7 @@ pub mod observed;
 pub mod posterior;
 pub mod prior;
 pub mod shared_noise;
+pub mod source;
 #[cfg(test)]
 mod tests;
 

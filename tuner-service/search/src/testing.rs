@@ -164,3 +164,16 @@ pub fn with_design<T>(
         regret_left: f64::INFINITY,
     })
 }
+
+/// Points of a valley whose bottom is at level 5 of 7, relative to the default at level
+/// 0; upside down if `height` is negative.
+pub fn valley(space: &Space, height: f64, points: usize) -> History {
+    let time =
+        |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exponential();
+    let all = (0..7).flat_map(|one| [(one, 0), (one, 3)]).take(points);
+    let tested = (1..).zip(all).map(|(ordinal, (level, other))| {
+        let time = time(level) * (1.0 + 0.01 * f64::from(other));
+        tested(space, &[level, other], &[time, 1.02 * time], ordinal)
+    });
+    history(tested.collect(), 20, 24)
+}

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::importance::{Importance, Silence, importance};
 use crate::surrogate::observed::Observed;
-use crate::surrogate::prior::{Mean, Prior, SharedSource};
+use crate::surrogate::prior::{Mean, Prior};
+use crate::surrogate::source::SharedSource;
 use crate::surrogate::{Observation, Prediction, Scatter, points};
 use io_autotune_model::space::Space;
 

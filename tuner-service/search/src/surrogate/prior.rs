@@ -8,26 +8,17 @@
 //! the likelihood of the study's own runs decides. A prior that these runs contradict has therefore
 //! no weight after a few of them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::observed::{Observed, observe};
-use super::{Observation, Prediction, Scatter, Surrogate, mixture};
-use crate::history::History;
-use crate::history::by_point::{Known, MIN_RUNS, View};
+use super::common::{self, Common, DOUBT, LEAST_PROMISE, Witness};
+use super::source::{Process, SharedSource, measures};
+use super::{Observation, Prediction, Scatter, mixture};
+use crate::history::by_point::View;
 use crate::math::Portable;
-use io_autotune_model::OTHERS_RATIO;
-use io_autotune_model::space::{Parametrization, Point, Space};
+use io_autotune_model::space::{Point, Space};
 
 /// The most sources of a prior. Each is a process, which is fitted and asked for predictions.
 pub const MOST_SOURCES: usize = 8;
-/// The most points that a source keeps, those with most runs: fitting takes time proportional to
-/// the cube of their number.
-const MOST_LEARNT: usize = 48;
-/// The least number of points that a source must have: fewer do not show a shape.
-const LEAST_LEARNT: usize = 6;
 /// How far a process leans on the mean, with prior probabilities. Without a prior it leans by 0.
 pub(super) const LEANS: [(f64, f64); 5] = [
     (0.0, 0.4),
@@ -36,160 +27,16 @@ pub(super) const LEANS: [(f64, f64); 5] = [
     (0.75, 0.15),
     (1.0, 0.15),
 ];
-/// The spread of measures: a source whose measures differ on average by this much, in logarithms,
-/// has the weight exp(-1/2).
-const MEASURES_SPREAD: f64 = 0.7;
-/// The largest distance of measures, in spreads. The cap keeps a small weight for every source.
-const FARTHEST: f64 = 3.0;
-/// The distance if there is no measure that both have.
-const UNKNOWN: f64 = 1.0;
 /// The log weight that a source gains per point if it ranks all points as the study does.
 const RANKS: f64 = 0.6;
 /// The most points that count in the ranking.
 const MOST_RANKED: f64 = 20.0;
-/// The number of standard deviations by which a prediction must be faster, or too slow, before a
-/// point counts as promised, or as terrible.
-const DOUBT: f64 = 1.0;
 /// The number of sources that must agree on it.
 const AGREEING: usize = 2;
-/// The number of users, other than the one whose study found a point, whose studies must find it
-/// harmless before it runs in one step. One person can submit as many studies as they like, so
-/// studies are not counted here.
-const USERS: usize = 3;
 /// The weight below which sources are not counted.
 const COUNTED: f64 = 0.05;
 /// How far the study must lean on the mean before the mean replaces design points and steps.
 pub const TRUSTED: f64 = 0.45;
-/// The smallest promised gain, as the log of a ratio.
-const LEAST_PROMISE: f64 = 0.03;
-
-/// The results of a study about its space, from which another study can take its prior.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Source {
-    learnt: Vec<Learnt>,
-    squares: f64,
-    degrees: f64,
-    /// The means of the logarithms of the measures of runs of the default, by name.
-    measures: BTreeMap<String, f64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Learnt {
-    parametrization: Parametrization,
-    /// The log of the point's mean elapsed over the default's.
-    log_ratio: f64,
-    runs: f64,
-}
-
-impl Source {
-    /// A source from a study's history. None if too little is known of the default, or of other
-    /// points.
-    pub fn of(space: &Space, history: &History) -> Option<Self> {
-        let view = View::new(space, history, &[]);
-        let known: Vec<(&Point, &Known)> = view.iter().filter(|(_, k)| k.is_eligible()).collect();
-        let Observed {
-            mut observations,
-            scatter,
-            ..
-        } = observe(&known, &view.default);
-        let is_default = |one: &&Observation| one.point == view.default;
-        let default = observations.iter().find(is_default)?.clone();
-        if default.runs < MIN_RUNS as f64 || observations.len() < LEAST_LEARNT {
-            return None;
-        }
-        // The default is kept or left out like any other point. The sort is stable, so equal ones
-        // keep the space's order.
-        observations.sort_by(|a, b| b.runs.total_cmp(&a.runs));
-        observations.truncate(MOST_LEARNT);
-        let learnt = observations.iter().map(|one| Learnt {
-            parametrization: space.parametrization(&one.point),
-            log_ratio: one.log_mean - default.log_mean,
-            runs: one.runs,
-        });
-        Some(Source {
-            learnt: learnt.collect(),
-            squares: scatter.squares,
-            degrees: scatter.degrees,
-            measures: measures(&view),
-        })
-    }
-
-    /// The means of the logarithms of the measures of runs of the default, by name.
-    pub fn measures(&self) -> &BTreeMap<String, f64> {
-        &self.measures
-    }
-
-    /// The distance of this source's measures from another study's, from 0 to 3.
-    pub fn distance(&self, measures: &BTreeMap<String, f64>) -> f64 {
-        let squares: Vec<f64> = measures
-            .iter()
-            .filter_map(|(name, own)| Some((self.measures.get(name)? - own) / MEASURES_SPREAD))
-            .map(|difference| difference * difference)
-            .collect();
-        if squares.is_empty() {
-            return UNKNOWN;
-        }
-        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-        mean.sqrt().min(FARTHEST)
-    }
-}
-
-/// The means of the logarithms of the measures of runs of the default, by name.
-pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
-    let default = view.default_known();
-    let measures = default.measures.iter();
-    // How busy the machine was says nothing about an application.
-    let measures = measures.filter(|(name, one)| one.count > 0 && *name != OTHERS_RATIO);
-    measures
-        .map(|(name, one)| (name.clone(), one.mean))
-        .collect()
-}
-
-/// A source with its process, which is fitted once for all studies that begin from it.
-#[derive(Debug)]
-pub struct SharedSource {
-    source: Source,
-    /// The user whose study it is, as a number that tells users apart and says no more. None if it
-    /// is not known; such a source is no witness for what others found.
-    user: Option<u32>,
-    /// The process in the space of the first study that asked for it. Studies with another space
-    /// fit their own.
-    process: OnceLock<(Space, Option<Arc<Process>>)>,
-}
-
-impl From<Source> for SharedSource {
-    fn from(source: Source) -> Self {
-        SharedSource {
-            source,
-            user: None,
-            process: OnceLock::new(),
-        }
-    }
-}
-
-impl SharedSource {
-    /// A source of this user's study.
-    #[must_use]
-    pub fn of_user(source: Source, user: u32) -> Self {
-        SharedSource {
-            user: Some(user),
-            ..source.into()
-        }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        self.user == other.user && self.source == other.source
-    }
-
-    fn process(&self, space: &Space) -> Option<Arc<Process>> {
-        let fit = || Process::new(space, &self.source).map(Arc::new);
-        let (of, process) = self.process.get_or_init(|| (space.clone(), fit()));
-        match of == space {
-            true => process.clone(),
-            false => fit(),
-        }
-    }
-}
 
 /// Sources with their processes.
 #[derive(Debug)]
@@ -198,82 +45,6 @@ pub struct Prior {
     sources: Vec<Arc<SharedSource>>,
     /// The processes, with their places among the sources.
     processes: Vec<(usize, Arc<Process>)>,
-}
-
-#[derive(Debug)]
-struct Process {
-    surrogate: Surrogate,
-    /// The prediction of the default.
-    default: f64,
-    /// The points that the source's study ran, in this space.
-    points: Vec<Point>,
-}
-
-impl Process {
-    fn new(space: &Space, source: &Source) -> Option<Self> {
-        let observations: Vec<Observation> = source
-            .learnt
-            .iter()
-            .filter_map(|one| {
-                Some(Observation {
-                    point: space.validate(&one.parametrization).ok()?,
-                    log_mean: one.log_ratio,
-                    runs: one.runs,
-                })
-            })
-            .collect();
-        let scatter = Scatter {
-            squares: source.squares,
-            degrees: source.degrees,
-        };
-        let surrogate = Surrogate::fit(space, &observations, scatter)?;
-        Some(Process {
-            default: surrogate.predict(&space.default_point()).mean,
-            points: observations.into_iter().map(|one| one.point).collect(),
-            surrogate,
-        })
-    }
-
-    /// The predictions of the log ratio to the default.
-    fn predict(&self, points: &[Point]) -> Vec<Prediction> {
-        let mut predictions = self.surrogate.predict_all(points);
-        for one in &mut predictions {
-            one.mean -= self.default;
-        }
-        predictions
-    }
-
-    /// The points that the source's study ran and found faster than the default.
-    fn found_faster(&self) -> impl Iterator<Item = &Point> {
-        let means = self.expect(&self.points).into_iter();
-        let found = self.points.iter().zip(means);
-        found
-            .filter(|(_, mean)| *mean < 0.0)
-            .map(|(point, _)| point)
-    }
-
-    /// The means alone, which are cheaper.
-    fn expect(&self, points: &[Point]) -> Vec<f64> {
-        let mut means = self.surrogate.expect_seen(&self.surrogate.seen(points));
-        for mean in &mut means {
-            *mean -= self.default;
-        }
-        means
-    }
-}
-
-/// The prediction for one more application, from those for several: the spread between these, and
-/// the uncertainty of their mean, to which each adds by the square of its share of the weights.
-fn pooled(each: impl Iterator<Item = (f64, Prediction)> + Clone) -> Prediction {
-    let sum: f64 = each.clone().map(|(weight, _)| weight).sum();
-    let shares = each.map(|(weight, one)| (weight / sum, one));
-    let mean: f64 = shares.clone().map(|(share, one)| share * one.mean).sum();
-    let variance =
-        shares.map(|(share, one)| share * (one.mean - mean).powi(2) + share * share * one.variance);
-    Prediction {
-        mean,
-        variance: variance.sum(),
-    }
 }
 
 impl Prior {
@@ -308,7 +79,7 @@ impl Prior {
             .processes
             .iter()
             .map(|(source, process)| {
-                let distance = self.sources[*source].source.distance(&own);
+                let distance = self.sources[*source].distance(&own);
                 let ranked = agreement(seen, &process.expect(&points), noise);
                 -0.5 * distance * distance + RANKS * ranked
             })
@@ -347,17 +118,6 @@ fn agreement(seen: &[Observation], expected: &[f64], noise: f64) -> f64 {
     }
     let points = (seen.len() as f64 - 1.0).min(MOST_RANKED);
     if all > 0.0 { points * sum / all } else { 0.0 }
-}
-
-/// A point that the studies of several users find faster than the default.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Common {
-    /// The point.
-    pub point: Point,
-    /// The log of its elapsed over the default's, as other studies than those that ran it expect.
-    pub log_ratio: f64,
-    /// The users whose studies find it harmless.
-    pub users: u64,
 }
 
 /// The mean of a prior: the log of a point's elapsed over the default's.
@@ -436,57 +196,24 @@ impl Mean {
             .map(|(prediction, point)| (point, prediction.mean))
     }
 
-    /// The setting that the site's users have in common: the most promising point that the study of
-    /// one user ran and found faster than the default, as those of all others see it. None unless the studies of [`USERS`] other users
-    /// each find it no slower than the default, even by the pessimistic end of what they predict,
-    /// and all others together find it faster. The study that ran a point is no judge of it, because
-    /// the best of many noisy runs looks better than it is.
+    /// The setting that the site's users [have in common](common), among the points that may run.
     pub fn common(&self, admits: impl Fn(&Point) -> bool) -> Option<Common> {
-        let mut points: Vec<(&Point, u32)> = self
-            .witnesses()
-            .flat_map(|(_, user, process)| process.found_faster().map(move |one| (one, user)))
-            .filter(|(point, _)| admits(point))
-            .collect();
-        points.sort();
-        points.dedup();
-        let asked: Vec<Point> = points.iter().map(|(point, _)| (*point).clone()).collect();
-        let said: Vec<(f64, u32, Vec<Prediction>)> = self
-            .witnesses()
-            .map(|(weight, user, process)| (weight, user, process.predict(&asked)))
-            .collect();
-        let judged = points
-            .into_iter()
-            .enumerate()
-            .filter_map(|(place, (point, of))| {
-                let judges = said.iter().filter(|(_, user, _)| *user != of);
-                let judges: Vec<(f64, u32, Prediction)> = judges
-                    .map(|(weight, user, all)| (*weight, *user, all[place]))
-                    .collect();
-                let harmless = judges.iter().filter(|(.., one)| one.end(DOUBT) < 0.0);
-                let users: BTreeSet<u32> = harmless.map(|(_, user, _)| *user).collect();
-                let together = pooled(judges.into_iter().map(|(weight, _, one)| (weight, one)));
-                let is_common = users.len() >= USERS && together.end(DOUBT) < -LEAST_PROMISE;
-                is_common.then_some((together, point, users.len() as u64))
-            });
-        let best = judged.min_by(|(a, one, _), (b, other, _)| {
-            let by = a.end(DOUBT).total_cmp(&b.end(DOUBT));
-            by.then_with(|| one.cmp(other))
-        })?;
-        let (together, point, users) = best;
-        Some(Common {
-            point: point.clone(),
-            log_ratio: together.mean,
-            users,
-        })
+        common::of(&self.witnesses(), admits).map(|judged| judged.common)
     }
 
     /// The processes of sources whose user is known, with their weights.
-    fn witnesses(&self) -> impl Iterator<Item = (f64, u32, &Process)> {
+    fn witnesses(&self) -> Vec<Witness<'_>> {
         let each = self.prior.processes.iter().zip(&self.weights);
-        each.filter_map(|((source, process), weight)| {
-            let user = self.prior.sources[*source].user?;
-            Some((*weight, user, process.as_ref()))
-        })
+        let known = each.filter_map(|((source, process), weight)| {
+            let user = self.prior.sources[*source].user()?;
+            Some(Witness {
+                source: *source,
+                user,
+                weight: *weight,
+                process,
+            })
+        });
+        known.collect()
     }
 
     /// The points with the lowest means among those that sources ran, at most `most`, however
@@ -539,22 +266,14 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::History;
+    use crate::history::by_point::Known;
     use crate::surrogate::ensemble::Ensemble;
+    use crate::surrogate::observed::observe;
     use crate::surrogate::posterior::Modelled;
-    use crate::testing::{grid, history, tested};
-
-    /// Twelve points of a valley whose bottom is at level 5 of 7, relative to the default at level
-    /// 0; upside down if `height` is negative.
-    fn valley(space: &Space, height: f64, points: usize) -> History {
-        let time =
-            |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exponential();
-        let all = (0..7).flat_map(|one| [(one, 0), (one, 3)]).take(points);
-        let tested = (1..).zip(all).map(|(ordinal, (level, other))| {
-            let time = time(level) * (1.0 + 0.01 * f64::from(other));
-            tested(space, &[level, other], &[time, 1.02 * time], ordinal)
-        });
-        history(tested.collect(), 20, 24)
-    }
+    use crate::surrogate::source::Source;
+    use crate::testing::{grid, history, tested, valley};
+    use std::collections::BTreeMap;
 
     fn shared(source: &Source) -> Arc<SharedSource> {
         Arc::new(source.clone().into())

@@ -6,7 +6,8 @@ use io_autotune_model::Recipe;
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::{History, Pending, Role};
 use io_autotune_search::math::Portable;
-use io_autotune_search::surrogate::prior::{Prior, Source};
+use io_autotune_search::surrogate::prior::Prior;
+use io_autotune_search::surrogate::source::Source;
 
 use crate::study::epoch::Epoch;
 use crate::study::settings::{PriorFrom, Settings};
