@@ -625,6 +625,25 @@ pub(crate) enum Accelerators {
         #[command(flatten)]
         output: Output,
     },
+    /// What the studies of an accelerator have in common, and what an admin made the site's default.
+    ///
+    /// With --apply it becomes what studies that have explored nothing try first, in one step. Runs of
+    /// the default, for comparison, keep the accelerator's own.
+    SiteDefault {
+        /// The accelerator's name, or the names of several with + between them.
+        name: String,
+        /// Make it the site's default: what the studies have in common, or these values.
+        #[arg(long, num_args = 0.., value_name = "NAME=VALUE", conflicts_with = "end")]
+        apply: Option<Vec<String>>,
+        /// End it: studies begin as before.
+        #[arg(long, conflicts_with = "until")]
+        end: bool,
+        /// Until then: 2026-12-24, 18:00, tomorrow, now+7days.
+        #[arg(long, value_name = "TIME", value_parser = times::ahead, requires = "apply")]
+        until: Option<Timestamp>,
+        #[command(flatten)]
+        change: Change,
+    },
     /// Read a catalogue file, and say everything that is wrong in it, with its line. Needs no service.
     Check {
         /// The file.

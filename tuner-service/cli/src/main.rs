@@ -298,6 +298,28 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 render::accelerator(detail, &screen)
             })
         }
+        Command::Accelerators(Accelerators::SiteDefault {
+            name,
+            apply,
+            end,
+            until,
+            change,
+        }) => {
+            let service = service()?;
+            match (apply, end) {
+                (None, false) => {
+                    let known = service.site_defaults(name).await?;
+                    output_of(change.output.json, &known, |known| {
+                        render::site_defaults(known, &screen)
+                    })
+                }
+                (Some(values), _) => {
+                    steering::make_site_default(&service, name, values, *until, change, &screen)
+                        .await
+                }
+                (None, true) => steering::end_site_default(&service, name, change, &screen).await,
+            }
+        }
         Command::Accelerators(Accelerators::Check { file }) => {
             let accelerator = accelerators::check(file)?;
             let asked = async { service()?.accelerator(&accelerator.name).await };

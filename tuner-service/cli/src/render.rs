@@ -19,6 +19,7 @@ mod replay;
 mod rules;
 mod sharing;
 pub(crate) mod show;
+mod site_default;
 pub(crate) mod status;
 pub(crate) mod steering;
 pub(crate) mod units;
@@ -33,6 +34,7 @@ pub(crate) use checks::checks;
 pub(crate) use explain::explain;
 pub(crate) use replay::replays;
 pub(crate) use rules::{checked, trial};
+pub(crate) use site_default::site_defaults;
 
 use crate::people::called;
 use crate::screen::Screen;

@@ -11,7 +11,8 @@ use io_autotune_protocol::{
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
     JobNames, ORDERS_PAGE, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
     ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
-    STUDIES_PAGE, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
+    STUDIES_PAGE, SiteDefault, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest,
+    WhyRequest,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -277,6 +278,13 @@ impl Service {
     pub(crate) async fn accelerator(&self, name: &str) -> Result<AcceleratorDetail, CliError> {
         self.get(&format!("/v1/accelerators/{}", encoded(name)))
             .await
+    }
+
+    /// What the studies of an accelerator have in common, on each cluster that is meant.
+    pub(crate) async fn site_defaults(&self, name: &str) -> Result<Vec<SiteDefault>, CliError> {
+        let query = Query::default().with("cluster", self.cluster());
+        let path = format!("/v1/site-defaults/{}{query}", encoded(name));
+        self.get(&path).await
     }
 
     pub(crate) async fn rules(&self) -> Result<ApplicationRules, CliError> {

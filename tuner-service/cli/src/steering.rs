@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use io_autotune_model::Objective;
 use io_autotune_protocol::{
     ClientError, ObjectiveRequest, OrderKind, OrderRequest, OrderScope, OrderSummary, PinRequest,
-    StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
+    SiteDefault, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
 use jiff::Timestamp;
 
@@ -186,6 +186,67 @@ pub(crate) async fn order(
     many(service, order, &how.change, screen).await
 }
 
+/// Makes a setting the site's default: these values, or what the studies have in common.
+pub(crate) async fn make_site_default(
+    service: &Service,
+    accelerator: &str,
+    values: &[String],
+    until: Option<Timestamp>,
+    change: &Change,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    let values = match values {
+        [] => in_common(&service.site_defaults(accelerator).await?)?,
+        given => pinned(given)?,
+    };
+    let order = Order {
+        values: Some(values),
+        until,
+        ..Order::to(OrderKind::SiteDefault, of_accelerator(accelerator))
+    };
+    many(service, order, change, screen).await
+}
+
+/// Ends the site's default.
+pub(crate) async fn end_site_default(
+    service: &Service,
+    accelerator: &str,
+    change: &Change,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    let order = Order::end_of(OrderKind::SiteDefault, of_accelerator(accelerator));
+    many(service, order, change, screen).await
+}
+
+fn of_accelerator(name: &str) -> OrderScope {
+    OrderScope {
+        accelerator: Some(name.to_owned()),
+        ..OrderScope::default()
+    }
+}
+
+/// The values that the studies have in common, if that is one setting.
+fn in_common(clusters: &[SiteDefault]) -> Result<BTreeMap<String, String>, CliError> {
+    let found = clusters.iter().filter_map(|one| one.in_common.as_ref());
+    let found: Vec<_> = found.map(|one| &one.values).collect();
+    match found.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => {
+            let values = first.0.iter();
+            Ok(values
+                .map(|(name, value)| (name.clone(), value.to_string()))
+                .collect())
+        }
+        [] => Err(usage(
+            "nothing was changed: the studies have no setting in common (`io-autotune accelerators \
+             site-default ACCELERATOR` says why); name the values, such as --apply cb_nodes=2",
+        )),
+        _ => Err(usage(
+            "nothing was changed: the clusters have different settings in common; name one with \
+             --cluster, or the values",
+        )),
+    }
+}
+
 /// An order for many studies, or the end of one.
 struct Order {
     kind: OrderKind,
@@ -205,7 +266,10 @@ impl Order {
             values: None,
             until: None,
             ends: false,
-            called: command_of(kind),
+            called: match kind {
+                OrderKind::SiteDefault => "site's default",
+                other => command_of(other),
+            },
         }
     }
 
@@ -216,6 +280,7 @@ impl Order {
                 OrderKind::Pin => "end of pin",
                 OrderKind::Freeze => "end of freeze",
                 OrderKind::Off => "end of off",
+                OrderKind::SiteDefault => "end of the site's default",
             },
             ..Self::to(kind, scope)
         }
@@ -435,6 +500,7 @@ fn not_ordered(kind: OrderKind, of: &OrderScope, orders: &[OrderSummary]) -> Cli
         OrderKind::Pin => "pinned",
         OrderKind::Freeze => "frozen",
         OrderKind::Off => "off",
+        OrderKind::SiteDefault => "made the site's default",
     };
     let those = orders.iter().filter(|order| order.kind == kind);
     let names = those.filter_map(|order| order.scope.application.clone());

@@ -19,6 +19,7 @@ pub mod recipe;
 pub mod rows;
 pub mod rule;
 pub mod run;
+pub mod site_setting;
 pub mod sluid;
 pub mod space;
 #[cfg(any(test, feature = "testing"))]
@@ -52,6 +53,7 @@ pub use recipe::Recipe;
 pub use rows::{AuditLine, JobName, Outcome, Pin, Removed};
 pub use rule::{Headroom, LongerLimit, Next, Others, Pause, Progress, Rule, Standing, Unknown};
 pub use run::{Phase, Role};
+pub use site_setting::{Judge, Ratio, SiteSetting};
 pub use sluid::{NoSluid, Sluid};
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};

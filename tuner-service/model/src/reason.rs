@@ -156,6 +156,8 @@ pub enum Reason {
         /// Where it was published.
         source: String,
     },
+    /// The setting that an admin made the site's default, before anything else is explored.
+    SiteDefault,
     /// A parametrization that other studies of the space found fast, before this study's own
     /// design.
     Promised {
@@ -679,6 +681,9 @@ impl fmt::Display for Reason {
             Reason::DefaultLost { reason, default } => write!(f, "{reason}; {default}"),
             Reason::Recipe { name, why, source } => {
                 write!(f, "the recipe {name} of this accelerator: {why} ({source})")
+            }
+            Reason::SiteDefault => {
+                f.write_str("an admin made it the default of this site for this accelerator")
             }
             Reason::Promised {
                 predicted,

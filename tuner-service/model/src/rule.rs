@@ -40,6 +40,8 @@ pub enum Rule {
     NoHeadroom,
     /// A budget for exploring has no room for the run.
     ExploringBudget,
+    /// A setting that an admin made the site's default.
+    SiteDefault,
     /// The default does not complete: the design runs without it.
     DesignWithoutDefault,
     /// The default does not complete: something new is tried.
@@ -71,7 +73,7 @@ word_enum!(Rule, "rule",
     Restarted => "restarted", Busy => "busy", Frozen => "frozen", Settled => "settled",
     Baseline => "baseline", LongerLimit => "longer_limit", Proof => "proof",
     BestBetween => "best_between", ExploringFull => "exploring_full", NoHeadroom => "no_headroom",
-    ExploringBudget => "exploring_budget",
+    ExploringBudget => "exploring_budget", SiteDefault => "site_default",
     DesignWithoutDefault => "design_without_default",
     SearchWithoutDefault => "search_without_default", DefaultAgain => "default_again",
     ConfirmForProof => "confirm_for_proof", Promised => "promised", Design => "design",
@@ -85,7 +87,8 @@ impl Rule {
     pub fn explores(self) -> bool {
         matches!(
             self,
-            Rule::DesignWithoutDefault
+            Rule::SiteDefault
+                | Rule::DesignWithoutDefault
                 | Rule::SearchWithoutDefault
                 | Rule::ConfirmForProof
                 | Rule::Promised

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use io_autotune_model::{
     Assessment, BudgetOf, Elapsed, Finding, Gain, JobName, Next, NotCountedBecause, Objective,
-    Outcome, Parametrization, Phase, Pin, Removed, Role, Sluid, Space,
+    Outcome, Parametrization, Phase, Pin, Ratio, Removed, Role, Sluid, Space,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -633,6 +633,67 @@ pub struct AcceleratorDetail {
     pub in_use: Option<Vec<SpaceInUse>>,
 }
 
+/// `GET /v1/site-defaults/{name}`, for a cluster: what the studies of an accelerator have
+/// in common, and what an admin made the site's default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SiteDefault {
+    /// Slurm's ClusterName, if the service has several clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The accelerator.
+    pub accelerator: String,
+    /// When it was last looked for what the studies have in common. Null: not yet, because the
+    /// studies of fewer than four users know enough.
+    pub made_at: Option<Timestamp>,
+    /// The setting that they have in common; null if there is none.
+    pub in_common: Option<InCommon>,
+    /// The order that makes a setting the site's default; null if there is none.
+    pub in_force: Option<OrderSummary>,
+}
+
+/// A setting that the studies of an accelerator have in common. The studies of the user whose study
+/// found it do not judge it, and are not counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct InCommon {
+    /// The values that differ from the accelerator's default.
+    pub values: Parametrization,
+    /// The number of other users whose studies find it harmless.
+    pub users: u64,
+    /// Elapsed over the default's for one more application.
+    pub ratio: Ratio,
+    /// The number of studies that judge it.
+    pub studies: u64,
+    /// The number of these that gain: the whole 95 % interval of each is below 1.
+    pub gain: u64,
+    /// The number of these that are expected to lose.
+    pub lose: u64,
+    /// The smallest ratio that a study expects.
+    pub smallest: f64,
+    /// The largest.
+    pub largest: f64,
+    /// The largest upper end of their intervals: none loses more.
+    pub worst: f64,
+    /// The studies that are expected to lose, at most 20, those that lose most first. Only shown to
+    /// those who read everyone's studies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losers: Vec<Loser>,
+}
+
+/// A study that is expected to lose by a setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Loser {
+    /// The study.
+    pub study_id: i64,
+    /// The application's name.
+    pub application: String,
+    /// The owner's uid.
+    pub uid: u32,
+    /// The owner's login name, if known.
+    pub user: Option<String>,
+    /// Elapsed over the default's, as the study expects it.
+    pub ratio: Ratio,
+}
+
 /// Studies that search in the same space, which may come from an earlier catalogue file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SpaceInUse {
@@ -1152,6 +1213,10 @@ pub enum OrderKind {
     Freeze,
     /// Runs are measured, and nothing is applied.
     Off,
+    /// The first exploring run of a study gets these values. Only admins give it, for an
+    /// accelerator and for everybody's studies.
+    #[serde(rename = "site-default")]
+    SiteDefault,
 }
 
 /// `POST /v1/orders` and `/v1/orders/end`: an order for all studies of a scope, including those
@@ -1164,7 +1229,8 @@ pub struct OrderRequest {
     /// The studies.
     #[serde(default)]
     pub scope: OrderScope,
-    /// The values of a pin, as text, by parameter; other parameters keep the default.
+    /// The values of a pin or of a site's default, as text, by parameter; other parameters keep the
+    /// default.
     #[serde(
         default,
         deserialize_with = "each_once",
@@ -1229,7 +1295,7 @@ pub struct OrderSummary {
     pub kind: OrderKind,
     /// The studies.
     pub scope: OrderScope,
-    /// The values of a pin.
+    /// The values of a pin, or of a site's default.
     pub values: Option<BTreeMap<String, String>>,
     /// The uid of the user who gave the order.
     pub uid: u32,

@@ -35,6 +35,7 @@ mod retention;
 mod retry;
 mod serve;
 mod sharing;
+mod site_settings;
 mod slurm;
 mod supervisor;
 mod surrogates;

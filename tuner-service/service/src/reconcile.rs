@@ -20,6 +20,7 @@ use crate::failed_work::{Apart, Work};
 use crate::merge::{MergedRun, Reports};
 use crate::metrics::Metrics;
 use crate::retention::{Retention, RetentionConfig};
+use crate::site_settings;
 use crate::slurm::{Answer, Cluster, Launch, Sources};
 use crate::surrogates::SurrogateCaches;
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
@@ -327,6 +328,11 @@ impl Reconciler {
             .await?;
         self.step("recording how runs fare", store.record_surroundings())
             .await?;
+        self.step(
+            "making the settings that studies have in common",
+            site_settings::renew(store),
+        )
+        .await?;
         let assessed = assess::overdue(store, self.reckoning(), apart, STUDIES_PER_SWEEP);
         self.step("assessing studies", assessed).await
     }

@@ -266,12 +266,12 @@ impl Store {
             lock_study(&mut transaction, NAME, study_id).await?;
         }
         let done = match (line.action.as_str(), line.study_id, line.order_id) {
-            ("pin" | "freeze" | "off", _, Some(order_id)) => {
+            ("pin" | "freeze" | "off" | "site-default", _, Some(order_id)) => {
                 let replaced = id_in(&line.detail, "replaced");
                 take_back(&mut transaction, NAME, order_id, replaced).await?
             }
             // Undoing the end of an order gives the order again.
-            ("unpin" | "resume" | "on", _, Some(order_id)) => {
+            ("unpin" | "resume" | "on" | "end-site-default", _, Some(order_id)) => {
                 has_room(&mut transaction, NAME, audit).await?;
                 put_back(&mut transaction, NAME, order_id).await?
             }
@@ -338,7 +338,7 @@ impl Store {
             }
             _ => {
                 return Ok(Undone::Cannot(
-                    "only a pin, a reset, a warm start, another objective, an acceptance, a freeze, an off, and what has ended one, can be undone",
+                    "only a pin, a reset, a warm start, another objective, an acceptance, a freeze, an off, a site's default, and what has ended one, can be undone",
                 ));
             }
         };

@@ -1,5 +1,5 @@
-//! Orders: pins and freezes of many studies, and tuning that is turned off. An order is a rule for
-//! a scope, and so applies to studies that begin later too.
+//! Orders: pins and freezes of many studies, tuning that is turned off, and the site's default of an
+//! accelerator. An order is a rule for a scope, and so applies to studies that begin later too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub enum Directive {
     Freeze,
     /// Runs are measured, and nothing is applied.
     Off,
+    /// The first exploring run of a study gets these values. The scope is an accelerator.
+    SiteDefault(Values),
 }
 
 impl Directive {
@@ -54,21 +56,23 @@ impl Directive {
             Self::Pin(_) => "pin",
             Self::Freeze => "freeze",
             Self::Off => "off",
+            Self::SiteDefault(_) => "site-default",
         }
     }
 
-    fn pinned(&self) -> Option<&Values> {
+    fn values(&self) -> Option<&Values> {
         match self {
-            Self::Pin(values) => Some(values),
+            Self::Pin(values) | Self::SiteDefault(values) => Some(values),
             Self::Freeze | Self::Off => None,
         }
     }
 
-    fn of(name: &'static str, kind: &str, pinned: Option<Values>) -> Result<Self, StoreError> {
-        match (kind, pinned) {
+    fn of(name: &'static str, kind: &str, values: Option<Values>) -> Result<Self, StoreError> {
+        match (kind, values) {
             ("pin", Some(values)) => Ok(Self::Pin(values)),
             ("freeze", None) => Ok(Self::Freeze),
             ("off", None) => Ok(Self::Off),
+            ("site-default", Some(values)) => Ok(Self::SiteDefault(values)),
             _ => Err(StoreError::invariant(
                 name,
                 format!("an order of kind {kind:?}"),
@@ -123,13 +127,17 @@ pub struct Ordered {
     /// True if `StudyState::pin` is the study's own.
     pub(crate) own_pin: bool,
     pub(crate) pin: Option<Parametrization>,
+    /// The site's default of the study's accelerator, if its space has it.
+    pub site_default: Option<Parametrization>,
+    /// The number of the orders in force that steer every run, which a site's default does not.
+    pub steering: usize,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct InForce {
     id: i64,
     kind: String,
-    pinned: Option<Values>,
+    given: Option<Values>,
 }
 
 impl Ordered {
@@ -138,9 +146,12 @@ impl Ordered {
     pub(crate) fn of(orders: &[InForce], space: &Space, own_pin: bool) -> Self {
         let first = |kind| orders.iter().find(|order| order.kind == kind);
         let (off, freeze) = (first("off"), first("freeze"));
-        let mut pins = orders.iter();
-        let pin = pins.find_map(|order| Some((order.id, fitting(space, order.pinned.as_ref()?)?)));
-        let (pinned_by, pin) = pin.unzip();
+        let values_of = |kind| {
+            let mut those = orders.iter().filter(|order| order.kind == kind);
+            those.find_map(|order| Some((order.id, fitting(space, order.given.as_ref()?)?)))
+        };
+        let (pinned_by, pin) = values_of("pin").unzip();
+        let is_steering = |order: &&InForce| order.kind != "site-default";
         let decides = match (off, own_pin) {
             (Some(off), _) => Some(off.id),
             (None, true) => None,
@@ -153,6 +164,8 @@ impl Ordered {
             decides,
             own_pin,
             pin,
+            site_default: values_of("site-default").map(|(_, setting)| setting),
+            steering: orders.iter().filter(is_steering).count(),
         }
     }
 
@@ -200,7 +213,7 @@ impl Store {
             order_id: Some(order_id),
             undoes: None,
             detail: json!({
-                "scope": scope, "pinned": directive.pinned(), "until": until, "replaced": replaced,
+                "scope": scope, "pinned": directive.values(), "until": until, "replaced": replaced,
             }),
         };
         let line = write(&mut transaction, NAME, entry, audit).await?;
@@ -225,6 +238,7 @@ impl Store {
             action: match kind {
                 "pin" => "unpin",
                 "freeze" => "resume",
+                "site-default" => "end-site-default",
                 _ => "on",
             },
             study_id: scope.study_id,
@@ -460,7 +474,7 @@ async fn insert(
         scope.owner_uid.map(i64::from),
         scope.application,
         scope.accelerator,
-        directive.pinned().map(Json) as _,
+        directive.values().map(Json) as _,
         i64::from(audit.uid),
         audit.why,
         until.map(Timestamp::as_microsecond),

@@ -41,6 +41,18 @@ pub struct Learnt {
     pub learnt: Value,
 }
 
+impl Learnt {
+    pub(crate) fn of(epoch_id: i64, owner_uid: i64, judged: i64, learnt: Value) -> Arc<Self> {
+        Arc::new(Self {
+            epoch_id,
+            // A check constraint keeps it in the range of user ids.
+            owner_uid: owner_uid as u32,
+            judged,
+            learnt,
+        })
+    }
+}
+
 impl Store {
     /// The sources for an epoch until it has settled; none if starts do not read priors.
     pub(crate) async fn sources(
@@ -294,14 +306,8 @@ async fn learnt(
     .await
     .named(name)?;
     let rows = rows.into_iter().map(|row| {
-        let learnt = Learnt {
-            epoch_id: row.epoch_id,
-            // A check constraint keeps it in the range of user ids.
-            owner_uid: row.owner_uid as u32,
-            judged: row.judged,
-            learnt: row.learnt,
-        };
-        (row.study_id, Arc::new(learnt))
+        let learnt = Learnt::of(row.epoch_id, row.owner_uid, row.judged, row.learnt);
+        (row.study_id, learnt)
     });
     Ok(rows.collect())
 }

@@ -309,7 +309,7 @@ pub(crate) async fn moment(
                   s.share, case when s.share is not null then s.assessment->'shared'->'gain' end
                       as "shared: Json<Gain>",
                   p.parametrization as "pin?: Json<Parametrization>",
-                  coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'pinned', o.pinned)
+                  coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'given', o.given)
                                               order by o.specificity desc, o.id desc)
                             from orders_in_force o where o.of_study = s.id), '[]') as "orders!: Json<Vec<InForce>>",
                   (select r.limit_seconds from runs r

@@ -105,6 +105,14 @@ impl StudyRow {
         let own = self.pin.as_ref().map(|pin| &pin.parametrization);
         own.or(self.ordered.pin.as_ref())
     }
+
+    /// The site's default for the study's first exploring run; none if its epoch began from what
+    /// another one knew.
+    #[must_use]
+    pub fn site_default(&self) -> Option<Parametrization> {
+        let is_known = self.opened.takes != "nothing";
+        self.ordered.site_default.clone().filter(|_| !is_known)
+    }
 }
 
 /// Selects runs. `None` selects all.
@@ -262,7 +270,7 @@ impl Store {
                       e.takes, e.drift, e.space as "space: Json<Space>", e.objective,
                       s.accepts_mixed as "accepts_mixed!", s.assessed_by,
                       case when s.assessment->'epoch' = to_jsonb(e.ordinal) then s.assessment end as "assessment: Json<Assessment>",
-                      coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'pinned', o.pinned)
+                      coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'given', o.given)
                                                   order by o.specificity desc, o.id desc)
                                 from orders_in_force o where o.of_study = s.id), '[]') as "orders!: Json<Vec<InForce>>",
                       (select r.limit_seconds from runs r

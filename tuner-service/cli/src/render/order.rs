@@ -47,11 +47,16 @@ pub(crate) fn command_of(kind: OrderKind) -> &'static str {
         OrderKind::Pin => "pin",
         OrderKind::Freeze => "freeze",
         OrderKind::Off => "off",
+        OrderKind::SiteDefault => "accelerators site-default",
     }
 }
 
 /// The command that ends an order, for a user who may.
-fn ending(order: &OrderSummary) -> String {
+pub(crate) fn ending(order: &OrderSummary) -> String {
+    if let (OrderKind::SiteDefault, Some(name)) = (order.kind, &order.scope.accelerator) {
+        let command = command_of(order.kind);
+        return format!("io-autotune {command} {name} --end --why \"...\"");
+    }
     let study = order.scope.study;
     let options = narrowed(&order.scope).filter(|(what, _)| study.is_none() || *what != "user");
     let options: Vec<(&str, String)> = options.collect();
@@ -77,6 +82,7 @@ pub(crate) fn ordered(order: &OrderSummary) -> String {
     match order.kind {
         OrderKind::Pin if values.is_empty() => "pin default".to_owned(),
         OrderKind::Pin => format!("pin {}", values.join(" ")),
+        OrderKind::SiteDefault => format!("site's default {}", values.join(" ")),
         kind => command_of(kind).to_owned(),
     }
 }

@@ -119,6 +119,11 @@ impl Facts<'_> {
         self.steering.over_budget.is_some()
     }
 
+    /// Returns true if the site's default is to be tried: nothing has been explored.
+    pub(crate) fn tries_the_site_default(&self) -> bool {
+        self.steering.site_default.is_some() && self.explored() == 0
+    }
+
     pub(crate) fn may_complete_the_default(&self) -> bool {
         let limit = self.steering.limit_seconds();
         let longer = self.progress.longer_limit.zip(limit);

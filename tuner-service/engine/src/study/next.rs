@@ -140,7 +140,11 @@ impl<'a> Reader<'a> {
     /// and cost regret. Only a verdict computes what the search makes of them.
     fn depends_on_runs_in_flight(&self, rule: Rule) -> bool {
         let (step, _) = self.step();
-        if rule != step && !matches!(rule, Rule::NoHeadroom | Rule::ExploringBudget) {
+        let stands_instead = matches!(
+            rule,
+            Rule::NoHeadroom | Rule::ExploringBudget | Rule::SiteDefault
+        );
+        if rule != step && !stands_instead {
             return false;
         }
         let in_flight = self.facts.in_flight;
@@ -256,6 +260,7 @@ impl<'a> Reader<'a> {
             }
             Rule::NoHeadroom => told(&self.no_headroom(), "best known: short time limit"),
             Rule::ExploringBudget => self.over_budget(),
+            Rule::SiteDefault => explores("what an admin made this site's default"),
             Rule::DesignWithoutDefault | Rule::SearchWithoutDefault => {
                 let told = explores("something new, because the default does not complete");
                 Told {

@@ -199,6 +199,16 @@ pub(crate) const RULES: &[Row] = &[
         gives: |one, phase| one.spares_the_budget(phase),
     },
     Row {
+        rule: Rule::SiteDefault,
+        kind: InsteadOfExploring,
+        when: "an admin made a setting the [site's default](priors.md#the-sites-default) \
+               (`io-autotune accelerators site-default`), and nothing has been explored",
+        gets: "that setting",
+        keys: "",
+        applies: OnFacts(|facts| facts.tries_the_site_default()),
+        gives: |one, phase| one.site_default(phase),
+    },
+    Row {
         rule: Rule::DesignWithoutDefault,
         kind: Step(Phase::Design),
         when: "the [default does not complete](#a-default-that-does-not-complete), nothing else has \

@@ -281,6 +281,15 @@ impl Situation<'_> {
         Some(self.best_known(phase, BestKnownBecause::ExploringBudget(over)))
     }
 
+    /// The site's default; none if the study's space does not have it, or if it is the default of
+    /// the accelerator.
+    pub(crate) fn site_default(&self, phase: Phase) -> Option<Suggestion> {
+        let given = self.facts.steering.site_default.as_ref()?;
+        let point = self.view.space.validate(given).ok()?;
+        let is_new = point != self.view.default && self.context(false).is_untested(&point);
+        is_new.then(|| self.run(phase, Role::Design, &point, Reason::SiteDefault))
+    }
+
     pub(crate) fn pauses(&self) -> Suggestion {
         self.best_known(Phase::Search, (*self.regret()).into())
     }

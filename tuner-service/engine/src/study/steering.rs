@@ -36,6 +36,10 @@ pub struct Steering {
     /// The budget for exploring that has no room for the run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_budget: Option<OverBudget>,
+    /// The setting that an admin made the site's default, unless the epoch began from what it took
+    /// from its parent or from another study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_default: Option<Parametrization>,
     /// The choice of the accelerator, which the reason states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,

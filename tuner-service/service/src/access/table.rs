@@ -137,6 +137,8 @@ impl Endpoint {
 const SITE: &[(Role, Grant)] = &[(User, All)];
 /// For every user; an admin's answer has more.
 const SITE_AND_ADMINS: &[(Role, Grant)] = &[(User, All), (Admin, All)];
+/// For every user; what is of single studies only for those who read everyone's.
+const SITE_AND_READERS: &[(Role, Grant)] = &[(User, All), (Operator, All), (Admin, All)];
 /// To read: one's own, or everyone's.
 const READ_OWN: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
 /// To read: one's own, an account's, or everyone's.
@@ -167,6 +169,7 @@ const DOCTOR: &str = "only admins and operators ask what the service says of its
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     get("/v1/accelerators", SITE, NOBODY),
     get("/v1/accelerators/{name}", SITE_AND_ADMINS, NOBODY),
+    get("/v1/site-defaults/{name}", SITE_AND_READERS, NOBODY),
     get("/v1/applications/rules", SITE, NOBODY),
     get("/v1/applications/names", READ_OWN, NOBODY),
     post("/v1/preview", &[(User, Own)], NOBODY),

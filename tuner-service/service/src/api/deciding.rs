@@ -29,6 +29,7 @@ pub(super) fn told(order: OrderRow) -> OrderSummary {
         Directive::Pin(values) => (OrderKind::Pin, Some(values)),
         Directive::Freeze => (OrderKind::Freeze, None),
         Directive::Off => (OrderKind::Off, None),
+        Directive::SiteDefault(values) => (OrderKind::SiteDefault, Some(values)),
     };
     OrderSummary {
         order_id: Some(order.order_id),

@@ -17,6 +17,7 @@ mod report;
 mod retention;
 mod runs;
 mod signing;
+mod site_defaults;
 mod studies;
 mod summary;
 mod transfer;
@@ -39,6 +40,7 @@ use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
+pub(crate) use self::deciding::differences;
 pub(crate) use self::error::ApiError;
 pub(crate) use self::health::LastReadiness;
 pub(crate) use self::report::ReportConfig;
@@ -209,6 +211,7 @@ impl Service {
     paths(
         accelerators::list,
         accelerators::show,
+        site_defaults::show,
         applications::rules,
         applications::names,
         preview::preview,
@@ -303,6 +306,7 @@ fn users_routes() -> Router<Arc<Service>> {
     Router::new()
         .route("/v1/accelerators", get(accelerators::list))
         .route("/v1/accelerators/{name}", get(accelerators::show))
+        .route("/v1/site-defaults/{name}", get(site_defaults::show))
         .route("/v1/applications/rules", get(applications::rules))
         .route("/v1/applications/names", get(applications::names))
         .route("/v1/preview", post(preview::preview))

@@ -91,7 +91,15 @@ pub(super) async fn order(
         (OrderKind::Freeze, None) => Directive::Freeze,
         (OrderKind::Off, None) => Directive::Off,
         (OrderKind::Freeze | OrderKind::Off, Some(_)) => {
-            return Err(ApiError::bad_request("only a pin has values".into()));
+            return Err(ApiError::bad_request(
+                "only a pin and a site's default have values".into(),
+            ));
+        }
+        (OrderKind::SiteDefault, values) => {
+            is_of_the_site(asker.reader, &scope)?;
+            Directive::SiteDefault(values.filter(|values| !values.is_empty()).ok_or_else(|| {
+                ApiError::bad_request("name the values of the site's default".into())
+            })?)
         }
     };
     // Before anything else, so that nobody learns what is ordered for a study that they may not
@@ -119,6 +127,13 @@ pub(super) async fn order(
             Directive::Off => "off".to_owned(),
             _ if row.ordered.off => now(row),
             Directive::Freeze => row.pinned().map_or("frozen".into(), |_| now(row)),
+            Directive::SiteDefault(values) => match fitting(&row.space, values) {
+                Some(setting) => beginning_with(row, &setting),
+                None => {
+                    unfit = unfit.or(misfit(&row.space, values));
+                    now(row)
+                }
+            },
             Directive::Pin(_) if row.pin.is_some() => now(row),
             Directive::Pin(values) => match fitting(&row.space, values) {
                 Some(pin) => pinned_to(row, &pin),
@@ -178,6 +193,10 @@ pub(super) async fn end(
         OrderKind::Pin => "pin",
         OrderKind::Freeze => "freeze",
         OrderKind::Off => "off",
+        OrderKind::SiteDefault => {
+            is_of_the_site(asker.reader, &scope)?;
+            "site-default"
+        }
     };
     let found = Found::of(&service, &scope).await?;
     let why = reason(
@@ -360,7 +379,44 @@ fn now(row: &StudyRow) -> String {
     match (row.ordered.word(row.pinned().is_some()), row.pinned()) {
         (Some("pinned"), Some(pin)) => pinned_to(row, pin),
         (Some(ordered), _) => ordered.to_owned(),
-        (None, _) => "tuned".to_owned(),
+        (None, _) => match &row.ordered.site_default {
+            Some(setting) => beginning_with(row, setting),
+            None => "tuned".to_owned(),
+        },
+    }
+}
+
+/// The same with a site's default, which is what a study explores first.
+fn beginning_with(row: &StudyRow, setting: &Parametrization) -> String {
+    if row.ordered.word(row.pinned().is_some()).is_some() {
+        return now(row);
+    }
+    let overview = row
+        .assessment
+        .as_ref()
+        .and_then(|one| one.overview.as_ref());
+    let explored = overview.map_or(0, |one| one.standing.progress.explored);
+    match explored > 0 || row.opened.takes != "nothing" {
+        true => "tuned".to_owned(),
+        false => format!("tuned, beginning with {}", differences(&row.space, setting)),
+    }
+}
+
+/// Refuses a site's default of anybody but an admin, and one of anything but an accelerator.
+fn is_of_the_site(reader: Reader, scope: &Scope) -> Result<(), ApiError> {
+    if reader != Reader::Admin {
+        return Err(ApiError::forbidden(
+            "only admins make a setting the site's default",
+        ));
+    }
+    let narrowed = (&scope.study_id, &scope.owner_uid, &scope.application);
+    match (narrowed, &scope.accelerator) {
+        ((None, None, None), Some(_)) => Ok(()),
+        _ => Err(ApiError::bad_request(
+            "a site's default is of an accelerator, for everybody's studies: name it, and no study, \
+             user or application"
+                .into(),
+        )),
     }
 }
 
@@ -374,7 +430,7 @@ fn pinned_to(row: &StudyRow, pin: &Parametrization) -> String {
 
 /// The same once the order of this kind has ended; other orders of the kind may be in force.
 fn without(row: &StudyRow, kind: &str) -> String {
-    let others = row.ordered.ids.len() > 1;
+    let others = row.ordered.steering > 1;
     match (row.ordered.word(row.pinned().is_some()), kind) {
         (Some("off"), "off") | (Some("frozen"), "freeze") | (Some("pinned"), "pin") if !others => {
             "tuned".to_owned()
@@ -382,6 +438,7 @@ fn without(row: &StudyRow, kind: &str) -> String {
         (Some("off"), "off") | (Some("frozen"), "freeze") | (Some("pinned"), "pin") => {
             "what its other orders say".to_owned()
         }
+        (None, "site-default") => "tuned".to_owned(),
         _ => now(row),
     }
 }

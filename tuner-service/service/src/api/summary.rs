@@ -194,6 +194,7 @@ fn shown(
         frozen: row.ordered.frozen,
         observed: nameless,
         limit,
+        site_default: row.site_default(),
         ..Steering::default()
     };
     let headroom = standing.progress.headroom;

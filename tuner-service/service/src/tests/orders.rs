@@ -9,6 +9,7 @@ mod giving;
 mod races;
 mod refusals;
 mod scopes;
+mod site_default;
 mod steering;
 mod time;
 mod undoing;

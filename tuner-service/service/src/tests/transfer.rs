@@ -2,7 +2,7 @@
 
 mod export;
 mod import;
-mod priors;
+pub(in crate::tests) mod priors;
 
 use serde_json::{Value, json};
 

@@ -418,6 +418,19 @@ pub(super) const TABLES: &[Table] = &[
         written: &[],
     },
     Table {
+        name: "site_settings",
+        keeps: &[
+            ("cluster", Site),
+            ("accelerator", Site),
+            ("made_of", Number),
+            ("made_at", Figure),
+            // Values, figures and numbers of studies.
+            ("found", Learnt),
+        ],
+        changes: &[],
+        written: &[],
+    },
+    Table {
         name: "epochs",
         keeps: &[
             ("id", Number),

@@ -24,11 +24,11 @@ async fn an_order_that_says_too_much_or_too_little_is_refused_with_what_to_say()
         ),
         (
             with(what("freeze", of(APP)), "values", &values),
-            "only a pin has values",
+            "only a pin and a site's default have values",
         ),
         (
             with(what("off", of(APP)), "values", json!({})),
-            "only a pin has values",
+            "only a pin and a site's default have values",
         ),
     ] {
         let answer = service.user(ALICE).post("/v1/orders", &body).await;

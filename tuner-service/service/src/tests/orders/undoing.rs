@@ -213,7 +213,7 @@ async fn what_has_no_undo_says_what_has_one() {
         told,
         format!(
             "line {line}, undo, cannot be undone: only a pin, a reset, a warm start, another objective, an \
-             acceptance, a freeze, an off, and what has ended one, can be undone"
+             acceptance, a freeze, an off, a site's default, and what has ended one, can be undone"
         )
     );
 }

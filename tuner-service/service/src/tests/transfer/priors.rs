@@ -5,7 +5,7 @@ use io_autotune_engine::{Parametrization, Value as Setting};
 use super::super::TestJob;
 use super::*;
 
-const LEARNING: &str = "[study]\nbaseline_runs = 2\nbudget = 8\nexploring = 2\n\
+pub(in crate::tests) const LEARNING: &str = "[study]\nbaseline_runs = 2\nbudget = 8\nexploring = 2\n\
                         control_every = 2\n\
                         [study.stop]\nunread_runs = 0\nlittle_io = 0.0\n";
 
@@ -23,7 +23,7 @@ fn reads_disabled(given: &Parametrization) -> bool {
     given.0.get("romio_cb_read") == Some(&Setting::Text("disable".into()))
 }
 
-fn gains(given: &Parametrization) -> f64 {
+pub(in crate::tests) fn gains(given: &Parametrization) -> f64 {
     if reads_disabled(given) { 0.2 } else { 1.0 }
 }
 
@@ -32,7 +32,7 @@ fn loses(given: &Parametrization) -> f64 {
 }
 
 /// Runs a job; returns it and its run as an admin sees it.
-async fn run_one(
+pub(in crate::tests) async fn run_one(
     service: &TestService,
     uid: u32,
     application: &str,
@@ -50,16 +50,16 @@ async fn run_one(
     (job, run)
 }
 
-/// Lets a study of Alice's know its default and six other points.
-async fn learn(service: &TestService, application: &str) {
+/// Lets a study of this user's know its default and six other points.
+pub(in crate::tests) async fn learn(service: &TestService, uid: u32, application: &str) {
     for _ in 0..2 {
-        let (_, run) = run_one(service, ALICE, application, gains).await;
+        let (_, run) = run_one(service, uid, application, gains).await;
         assert_eq!(run["role"], "baseline");
     }
     let study = service.study_id(application).await;
     for point in POINTS {
-        service.pin(ALICE, study, point).await.ok();
-        let (_, run) = run_one(service, ALICE, application, gains).await;
+        service.pin(uid, study, point).await.ok();
+        let (_, run) = run_one(service, uid, application, gains).await;
         assert_eq!(run["role"], "pinned");
     }
 }
@@ -69,7 +69,7 @@ async fn learn(service: &TestService, application: &str) {
 async fn learnt() -> TestService {
     let service = TestService::with(LEARNING).await;
     for application in ["prior-one", "prior-two"] {
-        learn(&service, application).await;
+        learn(&service, ALICE, application).await;
     }
     service.replica().await
 }
@@ -223,7 +223,7 @@ async fn a_study_begins_from_none_of_another_accelerator() {
 async fn a_study_begins_from_none_of_another_cluster() {
     let service = TestService::of_clusters(&["alpha", "beta"], LEARNING).await;
     for application in ["prior-one", "prior-two"] {
-        learn(&service, application).await;
+        learn(&service, ALICE, application).await;
     }
     let service = service.replica().await;
     let mut explored = 0;
