@@ -347,6 +347,52 @@ class ExploringSpent:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """A study that is expected to lose by a site's default."""
+
+    study_id: int
+    ratio: float
+    """Elapsed over the default's, as its runs let one expect it."""
+
+
+@dataclass(frozen=True)
+class SiteDefault:
+    """A setting that the studies of an accelerator have in common, or that an admin made theirs.
+
+    The studies of the user whose study found it do not judge it, and are not counted.
+    """
+
+    accelerator: str
+    values: dict[str, Value] | None
+    """What they have in common, where it differs from the accelerator's default; ``None`` where it
+    is nothing."""
+    in_force: dict[str, str] | None
+    """What an admin made the site's default; ``None`` where it is the accelerator's own."""
+    users: int = 0
+    """Other users whose studies find it harmless."""
+    studies: int = 0
+    """Studies that judge it."""
+    gain: int = 0
+    """Of these, those whose whole 95 % interval is below 1."""
+    ratio: float | None = None
+    """Elapsed over the default's for one more application."""
+    low: float | None = None
+    """The lower end of its 95 % interval."""
+    high: float | None = None
+    """The upper end."""
+    smallest: float | None = None
+    """The smallest ratio that a study expects."""
+    largest: float | None = None
+    """The largest."""
+    worst: float | None = None
+    """The largest upper end of a study's interval: none loses more."""
+    losers: list[Judge] = field(default_factory=list)
+    """The studies that are expected to lose, the largest loss first."""
+    cluster: str | None = None
+    """Where there are several."""
+
+
+@dataclass(frozen=True)
 class Change:
     """What is different from the night before."""
 
@@ -386,6 +432,8 @@ class Report:
     """The most frequent reason first."""
     exploring: list[ExploringSpent] = field(default_factory=list)
     """Who spent most first; empty where exploring has no budget."""
+    site_defaults: list[SiteDefault] = field(default_factory=list)
+    """Of each accelerator whose studies have a setting in common, or that has one in force."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from io_autotune_report.document import (
     Group,
     Importance,
     InsideJob,
+    Judge,
     Measured,
     Night,
     NodeHours,
@@ -30,6 +31,7 @@ from io_autotune_report.document import (
     Parameter,
     Report,
     RunPoint,
+    SiteDefault,
     Study,
     Surface,
     Value,
@@ -120,6 +122,16 @@ def report(seed: int = 7, studies: int = len(_PLANS)) -> Report:
             ExploringSpent("account", "climate", 251.25, 1830.0, "north"),
             ExploringSpent("user", "mgarcia", 19.5, -3.2),
             ExploringSpent("user", HOSTILE_ATTRIBUTE, 0.25, None),
+        ],
+        site_defaults=[
+            SiteDefault(
+                "lustre-client", {"max_rpcs_in_flight": 32}, {"max_rpcs_in_flight": "16"}, 4, 6, 5,
+                0.88, 0.8, 0.97, 0.79, 0.99, 1.02,
+            ),
+            SiteDefault(
+                "romio", {"cb_nodes": 8, "romio_cb_write": "enable"}, None, 9, 14, 11,
+                0.74, 0.67, 0.82, 0.59, 1.031, 1.09, [Judge(made[3].study_id, 1.031)],
+            ),
         ],
     )  # fmt: skip
 

@@ -133,6 +133,21 @@ def test_budgets_for_exploring_stand_with_what_was_saved_and_only_where_there_ar
     assert "Budgets for exploring" not in Outline(page.render(none)).text
 
 
+def test_a_default_for_everybody_is_proposed_with_who_would_lose() -> None:
+    whole = sample_report.report()
+    text = " ".join(Outline(page.render(whole)).text.split())
+    proposal = "Make cb_nodes=8 romio_cb_write=enable the site's default: 11 of 14 studies gain."
+    assert proposal in text
+    loser = whole.studies[3].application
+    assert f"Expected to lose: {words.plain(loser)} (3.1 % more time)." in text
+    assert 'io-autotune accelerators site-default romio --apply --why "..."' in text
+    # What is in force is no proposal.
+    assert "The site's default is max_rpcs_in_flight=16." in text
+    assert "site-default lustre-client --apply" not in text
+    none = replace(whole, site_defaults=[])
+    assert "A default for everybody" not in Outline(page.render(none)).text
+
+
 def test_months_and_quarters_are_what_the_total_grew_by() -> None:
     nights = [
         ("2026-03-30", 4.0),

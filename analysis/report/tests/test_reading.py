@@ -18,7 +18,15 @@ from generated_site import Shape, Year, assess, make, write
 from generated_site.plan import DAY
 from io_autotune_report.analyse import assembly
 from io_autotune_report.analyse.assembly import Occasion, assemble
-from io_autotune_report.document import Cleaned, Estimate, ExploringSpent, InsideJob, Report
+from io_autotune_report.document import (
+    Cleaned,
+    Estimate,
+    ExploringSpent,
+    InsideJob,
+    Judge,
+    Report,
+    SiteDefault,
+)
 from io_autotune_report.load import (
     DatabaseError,
     State,
@@ -308,6 +316,42 @@ def test_what_exploring_took_stands_beside_what_it_brought(
         ExploringSpent("user", user, 3.0, saved),
         ExploringSpent("partition", "never-heard-of", 0.5, None),
     ]
+
+
+def test_what_studies_have_in_common_is_read_with_what_is_in_force(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    ratios = [(1, 0.7, 0.6, 0.8), (2, 1.05, 0.9, 1.2), (3, 0.9, 0.8, 1.1)]
+    found = {
+        "values": {"cb_nodes": 8},
+        "users": 3,
+        "ratio": {"mean": 0.8, "low": 0.7, "high": 0.95},
+        "judges": [
+            {"study_id": study, "ratio": {"mean": mean, "low": low, "high": high}}
+            for study, mean, low, high in ratios
+        ],
+    }
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.cursor().executemany(
+            "insert into site_settings (cluster, accelerator, made_of, found)"
+            " values ('site', %s, '', %s)",
+            [("romio", json.dumps(found)), ("nothing-in-common", None), ("ordered", None)],
+        )
+        connection.execute(
+            "insert into orders (kind, accelerator, pinned, uid, why)"
+            """ values ('site-default', 'ordered', '{"a": "2"}', 0, 'a test')"""
+        )
+    first, last = (datetime(2026, 11, day, tzinfo=UTC) for day in (19, 21))
+    with State.open(tmp_path) as state:
+        report = assemble(database, state, Occasion("x", first, last, last.date(), None, last), 1)
+    assert report.site_defaults == [
+        SiteDefault("ordered", None, {"a": "2"}),
+        SiteDefault(
+            "romio", {"cb_nodes": 8}, None, 3, 3, 1, 0.8, 0.7, 0.95, 0.7, 1.05, 1.2,
+            [Judge(2, 1.05)],
+        ),
+    ]  # fmt: skip
 
 
 def _report_and_die(url: str, directory: Path, chunks: int, at: str) -> None:

@@ -35,11 +35,13 @@ from io_autotune_report.document import (
     Group,
     NotCounted,
     Report,
+    SiteDefault,
     Study,
 )
 from io_autotune_report.frames import RUNS
 from io_autotune_report.load import State, assessment, database, measures, online, tables
 from io_autotune_report.load.database import Standing, StudyRow
+from io_autotune_report.load.site_settings import site_default
 from io_autotune_report.previous_report import Earlier
 
 CHUNK = 2_000
@@ -81,6 +83,7 @@ class Sums:
 
     not_counted: list[NotCounted]
     exploring: list[ExploringSpent]
+    site_defaults: list[SiteDefault]
 
 
 def assemble(
@@ -100,6 +103,7 @@ def assemble(
         exploring = database.exploring_spent(
             connection, occasion.first.date(), occasion.last.date()
         )
+        settings = [site_default(row) for row in database.site_settings(connection)]
         asked = {
             each.study_id: Asked(rows[each.study_id], accounts.get(each.study_id))
             for each in standings
@@ -127,7 +131,12 @@ def assemble(
         for each in standings
     ]
     first = min((each.first for each in standings), default=None)
-    return _document(occasion, first, studies, Sums(not_counted, exploring))
+    return _document(
+        occasion,
+        first,
+        studies,
+        Sums(not_counted, exploring, [one for one in settings if one is not None]),
+    )
 
 
 def _chunks(standings: Iterable[Standing], size: int) -> Iterator[list[Standing]]:
@@ -238,6 +247,7 @@ def _document(
             replace(each, saved=_saved(of_budgets[each.budget_of], each.name))
             for each in sums.exploring
         ],
+        site_defaults=sums.site_defaults,
     )
 
 

@@ -89,9 +89,9 @@ def _check(connection: psycopg.Connection) -> None:
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
         " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online', 'measures',"
-        " 'not_counted', 'exploring_spent', 'forgotten')"
+        " 'not_counted', 'exploring_spent', 'forgotten', 'site_settings')"
     ).fetchone()
-    if known is None or known[0] < 9:  # noqa: PLR2004 - as many as are named above
+    if known is None or known[0] < 10:  # noqa: PLR2004 - as many as are named above
         raise DatabaseError(
             f"the database {connection.info.dbname!r} has no schema `report` of this release: start"
             " its io-autotuned on it once, which migrates it, or correct the URL"
@@ -237,6 +237,28 @@ def exploring_spent(
             " from report.exploring_spent where day >= %s and day < %s"
             " group by budget_of, cluster, name order by node_hours desc, budget_of, cluster, name",
             (first, last),
+        ).fetchall()
+
+
+@dataclass(frozen=True)
+class SiteSettingRow:
+    """A row of ``report.site_settings``."""
+
+    accelerator: str
+    found: str | None
+    """What the service has found that studies have in common, as JSON."""
+    in_force: dict[str, str] | None
+    cluster: str | None = None
+    """Where there are several."""
+
+
+def site_settings(connection: psycopg.Connection) -> list[SiteSettingRow]:
+    """What the studies of accelerators have in common, as of now."""
+    with connection.cursor(row_factory=class_row(SiteSettingRow)) as cursor:
+        return cursor.execute(
+            "select accelerator, found::text as found, in_force,"
+            " case when (select count(distinct cluster) from report.studies) > 1 then cluster end"
+            " as cluster from report.site_settings order by accelerator, cluster"
         ).fetchall()
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from io_autotune_report.document import Change, Finding, Gain, Group, NodeHours, Report
+from io_autotune_report.document import (
+    Change,
+    Finding,
+    Gain,
+    Group,
+    NodeHours,
+    Report,
+    SiteDefault,
+)
 from io_autotune_report.number_format import node_amount, node_time, node_unit, per_cent
 from io_autotune_report.render.page import words
 
@@ -29,11 +37,21 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _list("Since the night before:", [_change(each) for each in report.changes])
     urgent = [each for each in report.findings if each.needs_a_person]
     yield from _list("To look at:", [_finding(each) for each in urgent])
+    proposed = [one for one in report.site_defaults if one.values and one.in_force is None]
+    yield from _list("A default for everybody:", [_proposal(one) for one in proposed])
     yield from _applications(report)
     yield from _wrapped(
         f"Of the gains claimed, {per_cent(report.false_discovery_rate, 1)} may be false. What may"
         " be claimed, and how: docs/derivation/report-statistics.md. All figures: index.html,"
         " report.json, studies.csv and groups.csv of this night."
+    )
+
+
+def _proposal(one: SiteDefault) -> str:
+    where = one.accelerator if one.cluster is None else f"{one.accelerator} on {one.cluster}"
+    return (
+        f"{where}: {words.settings(one.values or {})}. {one.gain} of {one.studies} studies gain;"
+        f" one more application is expected to take {words.change(one.ratio)}."
     )
 
 

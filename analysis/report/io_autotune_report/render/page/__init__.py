@@ -36,6 +36,7 @@ def render(report: Report, *, index: str | None = None) -> str:
         groups=view.groups(report),
         verdicts=view.verdicts(report),
         budgets=selection.budgets(report),
+        names={study.study_id: study.application for study in report.studies},
     )
 
 

@@ -14,6 +14,8 @@ from jinja2.filters import do_filesizeformat
 from io_autotune_report import number_format
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from io_autotune_report.document import (
         Cleaned,
         Estimate,
@@ -56,6 +58,8 @@ KINDS: dict[FindingKind, str] = {
 }
 
 _SMALL = 10.0
+_SAME = 0.05
+"""Per cent: less is shown as no change."""
 _LARGE = 1000.0
 _SHORT = {"node-seconds": "node-s", "node-minutes": "node-min", "node-hours": "node-h"}
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -80,6 +84,22 @@ def plain(text: object) -> str:
 def count(number: int) -> str:
     """A whole number, thousands apart."""
     return f"{number:,}".replace("-", MINUS)
+
+
+def settings(values: Mapping[str, Value]) -> str:
+    """Values by parameter, as a command takes them."""
+    return " ".join(f"{plain(name)}={plain(value)}" for name, value in values.items())
+
+
+def change(ratio: float | None) -> str:
+    """A ratio of times, as a change of time."""
+    if ratio is None or not math.isfinite(ratio):
+        return UNKNOWN
+    per_cent = abs(100 * (ratio - 1))
+    if per_cent < _SAME:
+        return "the same time"
+    digits = 1 if per_cent < _SMALL else 0
+    return f"{per_cent:.{digits}f}{NBSP}% {'less' if ratio < 1 else 'more'} time"
 
 
 def node_amount(hours: float | None, unit: str) -> str:
