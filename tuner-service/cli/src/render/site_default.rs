@@ -42,25 +42,31 @@ fn in_common(found: &InCommon) -> String {
     let mut text = format!("in common    {}\n", differing(&found.values));
     let mut more = |line: String| text.push_str(&format!("{:13}{line}\n", ""));
     more(format!(
-        "one more application: {} ({} to {})",
-        change(found.ratio.mean),
+        "one more application: {}",
+        change(found.ratio.mean)
+    ));
+    more(format!(
+        "(95 % sure: {} to {})",
         change(found.ratio.high),
         change(found.ratio.low),
     ));
     more(format!(
-        "{} of {} studies gain, {} expected to lose; they expect {} to {},",
+        "{} of {} studies gain, {} expected to lose",
         found.gain,
         found.studies,
         match found.lose {
             1 => "1 is".to_owned(),
             several => format!("{several} are"),
         },
+    ));
+    more(format!(
+        "they expect {} to {}",
         change(found.largest),
         change(found.smallest),
     ));
     more(match found.worst {
-        worst if worst > 1.0 => format!("and at worst {}", change(worst)),
-        _ => "and none loses".to_owned(),
+        worst if worst > 1.0 => format!("at worst: {}", change(worst)),
+        _ => "at worst: no loss".to_owned(),
     });
     for loser in &found.losers {
         more(format!(
@@ -156,9 +162,11 @@ mod tests {
             shown(Some(found())),
             "accelerator  romio\n\
              in common    cb_nodes=8\n\
-             \x20            one more application: 26 % less time (18 % less time to 33 % less time)\n\
-             \x20            11 of 14 studies gain, 1 is expected to lose; they expect 3.1 % more time to 41 % less time,\n\
-             \x20            and at worst 9.0 % more time\n\
+             \x20            one more application: 26 % less time\n\
+             \x20            (95 % sure: 18 % less time to 33 % less time)\n\
+             \x20            11 of 14 studies gain, 1 is expected to lose\n\
+             \x20            they expect 3.1 % more time to 41 % less time\n\
+             \x20            at worst: 9.0 % more time\n\
              \x20            study 12 (ocean of alice): 3.1 % more time\n\
              in force     the accelerator's own default\n"
         );
