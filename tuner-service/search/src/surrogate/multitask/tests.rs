@@ -153,6 +153,7 @@ fn predictions_are_those_of_the_whole_system() {
 
     let (rows, prior) = (&joint.rows, &joint.prior);
     let (size, count) = (rows.len(), prior.deviations.len());
+    assert_eq!(size, 12 + 9 + 12, "a row for each point that a task knows");
     let correlation = |a: &Point, b: &Point| {
         let (parts, space) = (&prior.parts, &space);
         let (a, b) = (a.clone(), b.clone());
