@@ -19,7 +19,7 @@ TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: promises bench bench-tls soak soak-day test-soak help build workloads test-tools demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-python test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo pictures report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages check-release test-packages test-install clean wheel
+.PHONY: promises bench bench-tls soak soak-day test-soak help build workloads test-tools demo demo-shell demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-fast test-programs test-rust test-unit test-python test-store test-command test-database test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-bench test-mutants test-nightly lives lint format browser report-demo pictures report-schema docs sqlx openapi rules fuzz advisories coverage release-check packages check-release test-packages test-install clean wheel
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -61,6 +61,9 @@ test-tools: workloads ## Build what only tests run: what asks a service, the bur
 demo: workloads ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
 	@PYTHONPATH=tests python3 -m demo --root $(DEMO_ROOT)
+
+demo-shell: ## A shell that uses it, as the user whose jobs it has tuned
+	@$(DEVCLUSTER) shell --root $(DEMO_ROOT) --user io-alice
 
 demo-down: ## Stop what `make demo` started
 	@$(DEVCLUSTER) down --root $(DEMO_ROOT)

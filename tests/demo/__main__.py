@@ -53,7 +53,6 @@ def main() -> int:
 def _demo(cluster: Cluster) -> int:
     began = time.monotonic()
     cluster.up()
-    paths = cluster.paths
     first = _campaign(cluster, USER, SCRIPT, JOB)
     second = _campaign(cluster, OTHER_USER, OTHER_SCRIPT, OTHER_JOB)
     _introduce(cluster, USER, SCRIPT)
@@ -75,9 +74,8 @@ def _demo(cluster: Cluster) -> int:
         f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until"
         " `make demo-down`. Look around:\n"
     )
-    shell = f"PYTHONPATH=tests python3 -m devcluster shell --root {paths.root} --user {USER}"
-    _say(f"    {shell} -- io-autotune history {SCRIPT}")
-    _say(f"    {shell}\n")
+    _say("    make demo-shell     # a shell of the user whose job was tuned first; in it:")
+    _say(f"    io-autotune history {SCRIPT}\n")
     return 0
 
 

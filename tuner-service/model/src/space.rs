@@ -144,6 +144,19 @@ impl Space {
         self.parametrization(&self.default)
     }
 
+    /// The values of a parametrization that differ from the default.
+    #[must_use]
+    pub fn differences(&self, parametrization: &Parametrization) -> Parametrization {
+        let default = self.default();
+        let values = parametrization.0.iter();
+        let differing = values.filter(|(name, value)| default.0.get(*name) != Some(value));
+        Parametrization(
+            differing
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
     /// The point of [`Space::default`].
     pub fn default_point(&self) -> Point {
         self.default.clone()

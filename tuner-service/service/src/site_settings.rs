@@ -7,7 +7,6 @@ use io_autotune_engine::{SharedSource, in_common};
 use io_autotune_model::{Judge, SiteSetting};
 use io_autotune_store::{SiteSettingDue, Store, StoreError};
 
-use crate::api::differences;
 use crate::surrogates;
 
 /// Makes the settings that are due.
@@ -36,7 +35,7 @@ fn setting_of(due: &SiteSettingDue, known: &[(i64, Arc<SharedSource>)]) -> Optio
         ratio,
     });
     Some(SiteSetting {
-        values: differences(&due.space, &values),
+        values: due.space.differences(&values),
         users: found.common.users,
         ratio: found.together,
         judges: judges.collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use io_autotune_engine::{Parametrization, Reason, Space};
+use io_autotune_engine::{Reason, Space};
 use io_autotune_model::{AuditLine, Pin};
 use io_autotune_protocol::{OrderKind, OrderScope, OrderSummary};
 use io_autotune_store::{AuditFilter, Directive, OrderRow, RunRow, StudyFilter, StudyRow};
@@ -54,7 +54,7 @@ pub(super) fn told(order: OrderRow) -> OrderSummary {
 
 /// A study's own pin as it is answered.
 fn told_pin(study_id: i64, space: &Space, pin: Pin) -> OrderSummary {
-    let values = differences(space, &pin.parametrization).0;
+    let values = space.differences(&pin.parametrization).0;
     let values = values
         .into_iter()
         .map(|(name, value)| (name, value.to_string()));
@@ -185,18 +185,4 @@ fn pin_of<'a>(run: &RunRow, lines: &'a [AuditLine]) -> Option<&'a AuditLine> {
 /// The time at which the order in a line of the audit ends.
 fn until(detail: &Value) -> Option<Timestamp> {
     Timestamp::deserialize(detail.get("until")?).ok()
-}
-
-/// The values that differ from the default.
-pub(crate) fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
-    let default = space.default();
-    let differing = parametrization
-        .0
-        .iter()
-        .filter(|(name, value)| default.0.get(*name) != Some(value));
-    Parametrization(
-        differing
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-    )
 }

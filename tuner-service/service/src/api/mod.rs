@@ -40,7 +40,6 @@ use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
-pub(crate) use self::deciding::differences;
 pub(crate) use self::error::ApiError;
 pub(crate) use self::health::LastReadiness;
 pub(crate) use self::report::ReportConfig;

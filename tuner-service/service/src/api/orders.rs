@@ -15,7 +15,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::checked::Checked;
-use super::deciding::{Asker, differences, is_own, told};
+use super::deciding::{Asker, is_own, told};
 use super::naming;
 use super::reason::{Concerns, reason};
 use super::studies::{key_of, later, one_row, renew};
@@ -398,7 +398,7 @@ fn beginning_with(row: &StudyRow, setting: &Parametrization) -> String {
     let explored = overview.map_or(0, |one| one.standing.progress.explored);
     match explored > 0 || row.opened.takes != "nothing" {
         true => "tuned".to_owned(),
-        false => format!("tuned, beginning with {}", differences(&row.space, setting)),
+        false => format!("tuned, beginning with {}", row.space.differences(setting)),
     }
 }
 
@@ -421,7 +421,7 @@ fn is_of_the_site(reader: Reader, scope: &Scope) -> Result<(), ApiError> {
 }
 
 fn pinned_to(row: &StudyRow, pin: &Parametrization) -> String {
-    let differs = differences(&row.space, pin);
+    let differs = row.space.differences(pin);
     match differs.0.is_empty() {
         true => "pinned to the default".to_owned(),
         false => format!("pinned to {differs}"),

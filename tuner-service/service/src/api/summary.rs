@@ -21,7 +21,7 @@ use io_autotune_store::{RunRow, StoreError, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::deciding::{Asker, Deciding, differences};
+use crate::api::deciding::{Asker, Deciding};
 use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::{heard_by, of_history};
@@ -230,7 +230,7 @@ fn shown(
         tuned: compared.map(|one| one.tuned.told(objective)),
         gain: GainSummary::of(&assessment.gain),
         differs: recommended
-            .map(|best| differences(&row.space, &best.parametrization))
+            .map(|best| row.space.differences(&best.parametrization))
             .unwrap_or_default(),
         recommended: recommended.map(|best| best.parametrization.clone()),
         why: why(
@@ -425,7 +425,7 @@ pub(crate) async fn study_detail(
         .tested
         .iter()
         .map(|tested| TestedSummary {
-            differs: differences(&state.space, &tested.parametrization),
+            differs: state.space.differences(&tested.parametrization),
             elapsed: elapsed_of(&tested.elapsed),
             censored: tested.censored.len() as u64,
             failed: tested.failed,
@@ -537,7 +537,7 @@ fn too_short(limit: u64, headroom: Headroom) -> Option<String> {
 fn quarantined(space: &Space, assessment: &Assessment) -> Vec<QuarantineSummary> {
     in_quarantine(assessment)
         .map(|(parametrization, finding)| QuarantineSummary {
-            differs: differences(space, parametrization),
+            differs: space.differences(parametrization),
             parametrization: parametrization.clone(),
             why: finding.what.clone(),
         })
@@ -611,7 +611,7 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
         node: row.node,
         phase: row.phase,
         role: label.then_some(row.role),
-        differs: label.then(|| differences(&row.space, &row.parametrization)),
+        differs: label.then(|| row.space.differences(&row.parametrization)),
         parametrization: label.then_some(row.parametrization),
         reason: inputs.then_some(row.reason),
         state: row.state.parse().unwrap_or(RunState::InFlight),
@@ -811,7 +811,7 @@ mod tests {
         let default = assess::of_default(&space, &history).unwrap();
         assert_eq!((default.n, default.mean), (3, 5.0));
         let summary = |tested: &Tested| TestedSummary {
-            differs: differences(&space, &tested.parametrization),
+            differs: space.differences(&tested.parametrization),
             elapsed: elapsed_of(&tested.elapsed),
             censored: 0,
             failed: 0,

@@ -10,7 +10,7 @@ use io_autotune_protocol::{ErrorBody, StudySummary, WarmStartAnswer, WarmStartRe
 use io_autotune_store::{StudyState, WarmStart};
 
 use super::checked::Checked;
-use super::deciding::{Asker, differences};
+use super::deciding::Asker;
 use super::studies::{Steering, one_row, renew};
 use super::{ApiError, Service, summary};
 use crate::decide::restricted;
@@ -76,10 +76,7 @@ pub(super) async fn begin(
         },
         from: body.from,
         from_application: other.application,
-        inherited: inherited
-            .iter()
-            .map(|one| differences(&space, one))
-            .collect(),
+        inherited: inherited.iter().map(|one| space.differences(one)).collect(),
         epoch: opened.map(|opened| opened.epoch),
     }))
 }
