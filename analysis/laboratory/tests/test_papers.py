@@ -56,7 +56,9 @@ def test_the_best_of_each_class_is_taken() -> None:
 def test_the_published_tables_are_whole() -> None:
     assert {len(row) for row in published.TABLE_VI.values()} == {len(published.CLASSES)}
     for columns in published.TABLE_2.values():
-        assert set(columns) == set(robert2019.METRICS) - {"ECBest"}, "that reading is ours"
+        assert set(columns) == set(robert2019.METRICS) - {"ECBest", "Regressions"}, (
+            "the table has neither"
+        )
         assert {len(row) for row in columns.values()} == {len(published.HEURISTICS)}
     methods = {method.name for method in cao2018.METHODS}
     assert methods == set(cao2018_claims.METHODS)
@@ -334,19 +336,30 @@ def test_steps_to_the_optimum_are_of_the_studies_that_ran_it() -> None:
     runs: list[list[int | None]] = [[4, 2, 7], [1, 1, None], [7, 7]]
     of = [{"runs": one} for one in runs]
     assert robert2020_steps.first_runs(of, 7) == [3.0, 1.0]
+
+    def found(*steps: int) -> robert2020_steps.Steps:
+        return robert2020_steps.Steps([{"runs": [0] * (step - 1) + [7]} for step in steps], 7)
+
     claim = robert2020_steps.claim(
         "a",
         "fewer",
-        {"x": ([1.0, 2.0, 3.0], [4.0, 6.0, 8.0])},
+        {"x": (found(1, 2, 3), found(4, 6, 8))},
         {"x": claims.Difference(-1.0, -2.0, -0.5)},
     )
     assert claim.verdict == claims.UNDECIDED, "by the optimum, whose interval has zero in it"
     assert claim.tried == "fewer"
     assert claim.figure == (
         "to the optimum, where it ran: x -4 (-8.16 to 0.155), of 3 and 3 studies. "
+        "To the optimum, a study that never ran it counting 51: x -4 (-8.16 to 0.155). "
         "To what is recommended: x -1 (-2 to -0.5). "
         "With other readings: to what is recommended: holds here"
     )
+
+
+def test_a_study_that_never_ran_the_optimum_counts_as_later_than_all_runs() -> None:
+    steps = robert2020_steps.Steps([{"runs": [3, 7]}, {"runs": [3, 4, None]}], 7)
+    assert steps.where_it_ran == [2.0]
+    assert steps.of_all == [2.0, 51.0]
 
 
 def test_a_drawing_has_a_line_for_each_series() -> None:
