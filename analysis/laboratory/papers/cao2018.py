@@ -151,11 +151,12 @@ def _alone(tables: Sequence[Table]) -> str:
         on.name: (len(near_optimal(on)), len(near_optimal(on, NEAR_OF_FIGURE_7))) for on in tables
     }
     others = [
-        f"on `{name}` {one} and {other}"
+        f"on `{name}` {one} and {other} are"
         for name, (one, other) in counts.items()
         if (one, other) != (1, 1)
     ]
-    return ", ".join([f"one alone on {len(counts) - len(others)} tables", *others])
+    alone = f"one alone is near-optimal on {len(counts) - len(others)} of {len(counts)} tables"
+    return "; ".join([f"{alone}, by either bound", *others])
 
 
 def _near(on: Table) -> float:

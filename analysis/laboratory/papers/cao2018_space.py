@@ -318,7 +318,10 @@ def of_table_5(tables: Sequence[Table], systems: Systems, patterns: Sequence[Tab
         judged(
             '"certain parameters would have a greater effect on system performance than others"',
             {name: max(of) > min(of) for name, of in all_shares.items()},
-            ", ".join(f"{name} {max(of):.2f} and {min(of):.2f}" for name, of in all_shares.items()),
+            ", ".join(
+                f"{name} {max(of):.2f} and {max(min(of), 0.0):.2f}"
+                for name, of in all_shares.items()
+            ),
             tried="on each table, and of each file system, one parameter has a higher R² of "
             "throughput than another; the greatest and the least",
         ),
@@ -382,8 +385,9 @@ def of_table_5(tables: Sequence[Table], systems: Systems, patterns: Sequence[Tab
             '"assuming that their effect on throughput is independent" (4.4)',
             {name: fixed <= added for name, (_, _, added, fixed) in together.items()},
             "; ".join(
-                f"{name}: {second} {alone:.2f} alone and {fixed:.2f}"
-                for name, (second, alone, _, fixed) in together.items()
+                f"{name}: {second} {max(alone, 0.0):.2f} alone, {max(added, 0.0):.2f} if effects "
+                f"add up, {fixed:.2f} with the first fixed"
+                for name, (second, alone, added, fixed) in together.items()
             ),
             tried="of each file system the second parameter has no higher R² with the first fixed "
             "than follows from its R² alone if effects only add up (its share of what the first "
