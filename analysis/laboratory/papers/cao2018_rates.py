@@ -16,6 +16,7 @@ from papers.claims import (
     judged,
     listed,
     paired,
+    shares_apart,
     some,
     with_readings,
 )
@@ -61,7 +62,7 @@ def claims(rates: Rates) -> list[Claim]:
             lambda of: above(
                 '"when increasing the mutation rate, GA has a higher probability to converge to '
                 'near-optimal configurations" (figure 7)',
-                _differences(of, BEST_RATE, 0),
+                _shares(of, BEST_RATE, 0),
                 tried=f"at 32 %, up to which this is said, over 1 %: {more}",
             ),
         ),
@@ -70,7 +71,7 @@ def claims(rates: Rates) -> list[Claim]:
             rates.half,
             lambda of: above(
                 '"within a shorter time period"',
-                _differences(of, BEST_RATE, 0),
+                _shares(of, BEST_RATE, 0),
                 tried="the same in the first half of the runs",
             ),
         ),
@@ -94,7 +95,7 @@ def claims(rates: Rates) -> list[Claim]:
             rates.all_runs,
             lambda of: below(
                 '"However, a mutation rate of 64% actually performs worse than 32%"',
-                _differences(of, len(RATES) - 1, BEST_RATE),
+                _shares(of, len(RATES) - 1, BEST_RATE),
                 tried="fewer studies find a near-optimal one, percentage points",
             ),
         ),
@@ -115,6 +116,11 @@ def claims(rates: Rates) -> list[Claim]:
 
 def _read(readings: Mapping[str, ByTable], made: Callable[[ByTable], Claim]) -> Claim:
     return with_readings({reading: made(of) for reading, of in readings.items()})
+
+
+def _shares(of: ByTable, one: int, other: int) -> dict[str, Difference]:
+    """By table, how many more studies have found it."""
+    return {name: shares_apart(figures[one], figures[other]) for name, figures in of.items()}
 
 
 def _differences(of: ByTable, one: int, other: int) -> dict[str, Difference]:
@@ -201,7 +207,7 @@ def _rising(of: ByTable) -> Claim:
     steps = {
         f"{name}, {RATES[place]:.0%} to {RATES[place + 1]:.0%}": step
         for place in range(BEST_RATE)
-        for name, step in _differences(of, place + 1, place).items()
+        for name, step in _shares(of, place + 1, place).items()
     }
     sides: dict[str, Side | bool] = {name: step.side(1) for name, step in steps.items()}
     against = {name: step for name, step in steps.items() if sides[name] is Side.AGAINST}
@@ -222,7 +228,7 @@ def _best(of: ByTable) -> Claim:
         found = [fmean(one) for one in figures]
         told.append(f"{name} {RATES[max(range(len(found)), key=found.__getitem__)]:.0%}")
         apart = {
-            f"{name}, than {RATES[place]:.0%}": paired(figures[BEST_RATE], figures[place])
+            f"{name}, than {RATES[place]:.0%}": shares_apart(figures[BEST_RATE], figures[place])
             for place in range(len(RATES))
             if place != BEST_RATE
         }
