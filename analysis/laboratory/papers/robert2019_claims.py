@@ -672,7 +672,8 @@ def _of_stability(
                 of.pairs("EC", "GA", "SM", "SA"),
                 " s",
                 tried="as in table 2 GA has a lower EC than SM and than SA: a run is worse than "
-                "the one before it",
+                "the one before it. Table 1 has the number of these too; table 2 prints seconds, "
+                "so their sum",
             )
         ),
         read(
