@@ -494,8 +494,10 @@ def _neighbours(on: Table, place: int, best: str) -> str:
         for point in on.points
         if sum(a != b for a, b in zip(default, point, strict=True)) == 1
     )
-    told = [f"{count} {name}'s" for name, count in near.most_common()]
-    return "are " + ", ".join([*told, *([] if best in near else [f"none {best}'s"])])
+    told = [
+        f"{count} {'is' if count == 1 else 'are'} {name}'s" for name, count in near.most_common()
+    ]
+    return ", ".join([*told, *([] if best in near else [f"none is {best}'s"])])
 
 
 def _more_difficult(replayed: Sequence[Replayed]) -> Claim:
