@@ -89,7 +89,7 @@ def claims(
         untried(
             '"We focused on optimizing for throughput, but our methodology and observations are '
             'applicable to other metrics as well"',
-            "the paper shows throughput alone; energy is not measured here; "
+            "the paper tunes for throughput alone; energy is not measured here; "
             "[other objectives](../engine.md#the-objective)",
         ),
     ]

@@ -163,7 +163,8 @@ def _hyperparameters(of: ByTable) -> Claim:
             f"{fmean(figures[least]):.0f} %"
         )
     return judged(
-        'performance depends "heavily on hyper-parameter settings" (4.2)',
+        'of "many optimization techniques" performance depends "heavily on hyper-parameter '
+        'settings" (4.2)',
         sides,
         "; ".join(told),
         tried="the same on every table; how heavily is not judged",

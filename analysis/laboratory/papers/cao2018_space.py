@@ -430,8 +430,9 @@ def of_the_conclusion(tables: Sequence[Table]) -> list[Claim]:
         untried(
             'control theory "tends to be unstable in controlling non-linear systems", "cannot '
             'handle non-numeric parameters" and "requires a lot of data"; of supervised learning '
-            'training data is "not available or impossible to collect" (section 2.3)',
-            "taken from the literature; neither the paper nor this project runs either",
+            'training data is "not available or impossible to collect for large parameter spaces '
+            'such as ours" (section 2.3)',
+            "argued, partly from the literature; neither the paper nor this project runs either",
         ),
     ]
 
