@@ -674,7 +674,7 @@ def _while_it_runs(courses: Sequence[list[float]], default: float) -> Claim:
     )
     return replace(
         claim,
-        figure=f"{claim.figure}; slower are {told}, of which the first {DESIGN} are the design; "
+        figure=f"{claim.figure}; slower are {told}; the first {DESIGN} are the design; "
         f"after it, in the median over iterations, {median(every[DESIGN:]):.1f} % faster",
     )
 
