@@ -18,7 +18,7 @@ from peers.tables import Table
 from scipy.stats import t as student
 
 from papers import file_systems
-from papers.claims import Difference, paired, share, unpaired
+from papers.claims import Difference, paired, share, shares_apart, unpaired
 
 NEAR_OPTIMAL = 0.99
 """Of the best throughput: near-optimal is above it (section 4.2)."""
@@ -28,6 +28,8 @@ ONE_OF = 20
 """One of so many studies may have ended before the time at which methods are compared."""
 EIGHTH = 8
 """Of a study's runs one of so many are told at its beginning, and at its end."""
+BEGIN = ("GA", "BO")
+"""The methods that begin with each file system's default."""
 LONG = 50.0
 """Runs of the default: the paper's five hours are about a hundred."""
 
@@ -220,6 +222,13 @@ class Replayed:
         """The best throughput that each study found over the default's, %."""
         return [self._gain(study["runs"]) for study in self.methods[name]["studies"]]
 
+    def higher(self, name: str) -> list[bool]:
+        """Which studies run what is faster than all defaults that the method begins with."""
+        on = self.on
+        begun = file_systems.defaults(on) if name in BEGIN else [on.default]
+        start = self._gain(begun)
+        return [gain > start for gain in self.gain(name)]
+
     def gain_by(self, name: str, time: float) -> list[float]:
         """The same of the runs that had ended by a time."""
         gains = []
@@ -286,6 +295,19 @@ def differences(
             name = f"{of.on.name}, {one} - {other}"
             found[name] = between(figure(of, one), figure(of, other))
     return found
+
+
+def share_differences(
+    tables: Sequence[Replayed],
+    found: Callable[[Replayed, str], list[float]],
+    *pairs: tuple[str, str],
+) -> dict[str, Difference]:
+    """On each table, the share of studies of one method that have found it minus the other's."""
+    return {
+        f"{of.on.name}, {one} - {other}": shares_apart(found(of, one), found(of, other))
+        for of in tables
+        for one, other in pairs
+    }
 
 
 def shares(

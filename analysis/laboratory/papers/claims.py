@@ -78,6 +78,24 @@ def share(having: int, of: int) -> Difference:
     return Difference(100.0 * part, low, high)
 
 
+def shares_apart(one: Sequence[float], other: Sequence[float]) -> Difference:
+    """The share of values above 0 in `one` minus that in `other`, in percentage points.
+
+    With Agresti and Caffo's interval, which is of no width nowhere, and not beyond what can be.
+    """
+    quantile = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0)
+    having = [sum(value > 0.0 for value in of) for of in (one, other)]
+    raw = 100.0 * (having[0] / len(one) - having[1] / len(other))
+    near = [(had + 1) / (len(of) + 2) for had, of in zip(having, (one, other), strict=True)]
+    error = math.sqrt(
+        sum(
+            part * (1.0 - part) / (len(of) + 2) for part, of in zip(near, (one, other), strict=True)
+        )
+    )
+    center, half = 100.0 * (near[0] - near[1]), 100.0 * quantile * error
+    return Difference(raw, max(center - half, -100.0), min(center + half, 100.0))
+
+
 def paired(one: Sequence[float], other: Sequence[float]) -> Difference:
     """`one` minus `other`, seed by seed, with Student's interval of the mean."""
     return mean([a - b for a, b in zip(one, other, strict=True)])

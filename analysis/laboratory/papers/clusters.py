@@ -54,17 +54,17 @@ def with_time(on: Table) -> dict[str, Difference]:
         ): math.log(time)
         for point, time in zip(on.points, on.truths, strict=True)
     }
-    half = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) / math.sqrt(len(times) - 3)
     found = {}
     for measure, means in _logs(on).items():
-        of = correlation([means[key] for key in times], list(times.values()))
+        half = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) / math.sqrt(len(means) - 3)
+        of = correlation(list(means.values()), [times[key] for key in means])
         low, high = (math.tanh(math.atanh(of) + side * half) for side in (-1, 1))
         found[measure] = Difference(of, low, high)
     return found
 
 
 def _logs(on: Table) -> dict[str, dict[tuple[str, ...], float]]:
-    """By measure and parametrization, the mean logarithm: of one more, since some are 0."""
+    """By measure and parametrization, the mean logarithm: a measure of 0 tells nothing."""
     with on.path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     names = [parameter.name for parameter in on.parameters]
@@ -72,8 +72,10 @@ def _logs(on: Table) -> dict[str, dict[tuple[str, ...], float]]:
     for measure in on.described["measures"]:
         under: dict[tuple[str, ...], list[float]] = {}
         for row in rows:
-            key = tuple(row[name] for name in names)
-            under.setdefault(key, []).append(math.log1p(float(row[measure])))
+            value = float(row[measure])
+            if value > 0.0:
+                key = tuple(row[name] for name in names)
+                under.setdefault(key, []).append(math.log(value))
         found[measure] = {key: fmean(logs) for key, logs in under.items()}
     return found
 

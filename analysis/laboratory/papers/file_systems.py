@@ -28,6 +28,20 @@ SIGNIFICANT = 0.6
 """The paper's least R² that is told."""
 
 
+def defaults(on: Table) -> list[int]:
+    """The places of the table's defaults: several if it has file systems."""
+    found = [
+        place
+        for first in on.described.get("first", [])
+        for place, point in enumerate(on.points)
+        if all(
+            str(parameter.values[level]) == str(first[parameter.name])
+            for parameter, level in zip(on.parameters, point, strict=True)
+        )
+    ]
+    return sorted({on.default, *found})
+
+
 def words(begins: bool) -> list[str]:
     """How `io-autotune-simulate` replays the table; `begins`: with each file system's default."""
     return ["--outside", "slow", *(["--defaults-first"] if begins else [])]
@@ -259,11 +273,11 @@ def adjusted(share: float, points: int, levels: int) -> float:
 
 
 def told(found: list[tuple[Parameter, float]]) -> str:
-    """The two, as the paper's table 5: below 0.6 it leaves blank, and with the first the second."""
+    """The two, as the paper's table 5, which tells nothing of what is below 0.6."""
     cells = [f"{parameter.name} {share:.2f}" for parameter, share in found]
     (_, first), (_, second) = found
     if first < SIGNIFICANT:
-        return f"- ({', '.join(cells)})"
+        return f"none alone above {SIGNIFICANT} ({', then '.join(cells)})"
     return f"{cells[0]}, then {cells[1]}" if second >= SIGNIFICANT else f"{cells[0]} ({cells[1]})"
 
 

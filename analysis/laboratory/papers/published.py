@@ -63,6 +63,9 @@ TABLE_2: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """Its table 2 and, as `Gain`, table 3, the heuristics in that order."""
 
+DEFAULT_OF_SBB = 122.0
+"""The default's time, s, that its tables 2 and 3 give for SBB, nearly."""
+
 SHARES = {"SBB": (77.57, 51.24), "SRO": (89.47, 59.25)}
 """Its shares of runs below the default's time, and of trajectories below the mean throughout, %."""
 

@@ -92,7 +92,8 @@ def page(program: Program, on: Table, quiet: Path, seeds: int) -> tuple[list[str
         "of_the_tested": str(different(tested)),
         "together": str(different(crossed, tested)),
         "quiet": f"{simulated(silent)['SuccessRate'] or 0.0:.0f}",
-        "random": f"{_random_steps(elsewhere):.0f}",
+        "random": f"{_of_random(elsewhere, 'NbrSteps'):.0f}",
+        "picked": f"{_of_random(elsewhere, 'DistOptim'):.0f}",
     }
     return [
         *prose("robert2020", **said),
@@ -145,10 +146,10 @@ def different(*crosses: list[dict[str, Any]]) -> int:
     return len({str(trace) for trace in traces.values()})
 
 
-def _random_steps(repetitions: list[list[Best]]) -> float:
-    """In which run a random sampler first has what it recommends, the median repetition."""
+def _of_random(repetitions: list[list[Best]], metric: str) -> float:
+    """A metric of the random sampler, the median repetition."""
     place = CLASSES.index("RS")
-    return median(best[place].metrics["NbrSteps"] or 0.0 for best in repetitions)
+    return median(best[place].metrics[metric] or 0.0 for best in repetitions)
 
 
 def _neighbourhoods(crossed: list[dict[str, Any]], tested: list[dict[str, Any]]) -> list[str]:
@@ -236,7 +237,7 @@ def _table_vi(repetitions: list[list[Best]], elsewhere: list[list[Best]]) -> lis
             of = [best[place].metrics[metric] or 0.0 for best in repetitions]
             span = f"{number(min(of))}-{number(max(of))}"
             others = number(median(best[place].metrics[metric] or 0.0 for best in elsewhere))
-            cells.append(f"{number(median(of))}, {span}; {others} ({number(their, 4)})")
+            cells.append(f"{number(median(of))}, {span}; {others} ({number(their, 5)})")
         rows.append([metric, *cells])
     return table(["", *CLASSES], rows)
 

@@ -56,7 +56,9 @@ def test_the_best_of_each_class_is_taken() -> None:
 def test_the_published_tables_are_whole() -> None:
     assert {len(row) for row in published.TABLE_VI.values()} == {len(published.CLASSES)}
     for columns in published.TABLE_2.values():
-        assert set(columns) == set(robert2019.METRICS) - {"ECBest"}, "that reading is ours"
+        assert set(columns) == set(robert2019.METRICS) - {"ECBest", "Regressions"}, (
+            "the table has neither"
+        )
         assert {len(row) for row in columns.values()} == {len(published.HEURISTICS)}
     methods = {method.name for method in cao2018.METHODS}
     assert methods == set(cao2018_claims.METHODS)
@@ -334,19 +336,30 @@ def test_steps_to_the_optimum_are_of_the_studies_that_ran_it() -> None:
     runs: list[list[int | None]] = [[4, 2, 7], [1, 1, None], [7, 7]]
     of = [{"runs": one} for one in runs]
     assert robert2020_steps.first_runs(of, 7) == [3.0, 1.0]
+
+    def found(*steps: int) -> robert2020_steps.Steps:
+        return robert2020_steps.Steps([{"runs": [0] * (step - 1) + [7]} for step in steps], 7)
+
     claim = robert2020_steps.claim(
         "a",
         "fewer",
-        {"x": ([1.0, 2.0, 3.0], [4.0, 6.0, 8.0])},
+        {"x": (found(1, 2, 3), found(4, 6, 8))},
         {"x": claims.Difference(-1.0, -2.0, -0.5)},
     )
     assert claim.verdict == claims.UNDECIDED, "by the optimum, whose interval has zero in it"
     assert claim.tried == "fewer"
     assert claim.figure == (
         "to the optimum, where it ran: x -4 (-8.16 to 0.155), of 3 and 3 studies. "
+        "To the optimum, a study that never ran it counting 51: x -4 (-8.16 to 0.155). "
         "To what is recommended: x -1 (-2 to -0.5). "
         "With other readings: to what is recommended: holds here"
     )
+
+
+def test_a_study_that_never_ran_the_optimum_counts_as_later_than_all_runs() -> None:
+    steps = robert2020_steps.Steps([{"runs": [3, 7]}, {"runs": [3, 4, None]}], 7)
+    assert steps.where_it_ran == [2.0]
+    assert steps.of_all == [2.0, 51.0]
 
 
 def test_a_drawing_has_a_line_for_each_series() -> None:
@@ -383,9 +396,9 @@ def test_the_second_is_what_matters_with_the_first_fixed(tmp_path: Path) -> None
     assert other == 0.0, "with `a` fixed two configurations are left, which two values explain"
     assert file_systems.told([(first, 0.7), (second, 0.61)]) == "a 0.70, then b 0.61"
     assert file_systems.told([(first, 0.7), (second, 0.5)]) == "a 0.70 (b 0.50)"
-    assert file_systems.told([(first, 0.5), (second, 0.9)]) == "- (a 0.50, b 0.90)", (
-        "the paper has no second without a first"
-    )
+    assert file_systems.told([(first, 0.5), (second, 0.9)]) == (
+        "none alone above 0.6 (a 0.50, then b 0.90)"
+    ), "the paper has no second without a first"
 
 
 def test_with_the_first_fixed_the_second_decides_what_is_left(tmp_path: Path) -> None:
@@ -670,6 +683,16 @@ def test_wilson_s_interval_is_within_what_can_be() -> None:
     assert claims.share(0, 60).low == pytest.approx(0.0)
     half = claims.share(50, 100)
     assert (half.mean, half.low, half.high) == pytest.approx((50.0, 40.38, 59.62), abs=0.01)
+
+
+def test_shares_apart_have_an_interval_where_none_scatters() -> None:
+    # Agresti and Caffo: 41/42 - 1/42 = 0.952, an error of 0.0333.
+    apart = claims.shares_apart([100.0] * 40, [0.0] * 40)
+    assert (apart.mean, apart.high) == (100.0, 100.0)
+    assert apart.low == pytest.approx(88.7, abs=0.1)
+    none = claims.shares_apart([0.0] * 40, [0.0] * 40)
+    assert none.mean == 0.0
+    assert none.low < 0.0 < none.high
 
 
 def test_a_bootstrap_has_the_statistic_of_all_and_is_the_same_each_time() -> None:
