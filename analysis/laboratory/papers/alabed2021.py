@@ -413,8 +413,8 @@ def _claims(live: Sequence[dict[str, Any]], on_table: Replayed) -> list[Claim]:
             'every parameter and a task observation"',
             "`predictions_are_those_of_the_whole_system` in "
             "`tuner-service/search/src/surrogate/multitask/tests.rs`",
-            tried="the model has a row for each of T tasks of each of the n points that are "
-            "admitted (n T is at most 144): T n",
+            tried="the model has a row for each point that each of T tasks knows (n T is at most "
+            "144): T n where all know all n points",
         ),
         _scales(on_table.of_tasks),
         untried(
@@ -532,6 +532,23 @@ def _of_clusters(
     ]
     chosen = clusters.by_covariance({"elapsed": of_time, **shares})
     largest = max(map(len, chosen.values()))
+
+    def decomposed(most: int) -> Claim:
+        return judged(
+            '"Decomposing the parameter space reduces the max dimensions by assigning a subset of '
+            'parameters to each task" (in a drawing from five to three)',
+            {"": most < of_parameters},
+            f"on the table from {of_parameters} to {most}: "
+            + "; ".join(
+                f"{measure}: {', '.join(names) or 'none'}" for measure, names in chosen.items()
+            )
+            + ". In clustered, which we infer the slides do not draw, elapsed keeps all"
+            f" {of_parameters}",
+            tried="the task with the most parameters has fewer than there are, in structured, "
+            "which we infer to be the slides' drawing, since with a maximum of three no task keeps "
+            "all five",
+        )
+
     return [
         judged(
             '"Computer systems have a natural decomposability where certain parameters only '
@@ -542,18 +559,9 @@ def _of_clusters(
             tried=f"some parameter explains at least {ACTS:.0%} of the variance (adjusted), which "
             "is our bound, of some measures and not of others",
         ),
-        judged(
-            '"Decomposing the parameter space reduces the max dimensions by assigning a subset of '
-            'parameters to each task" (in a drawing from five to three)',
-            {"structured": largest < of_parameters},
-            f"on the table from {of_parameters} to {largest}: "
-            + "; ".join(
-                f"{measure}: {', '.join(names) or 'none'}" for measure, names in chosen.items()
-            )
-            + f". In clustered, which the slides do not draw, elapsed keeps all {of_parameters}",
-            tried="the task with the most parameters has fewer than there are, in structured, "
-            "which we infer to be the slides' drawing, since with a maximum of three no task keeps "
-            "all five",
+        with_readings(
+            {"structured": decomposed(largest), "clustered": decomposed(of_parameters)},
+            "structured",
         ),
     ]
 
@@ -595,7 +603,7 @@ def _as_found(
         for name, of in by_method.items()
     }
     quickest = made(found)
-    name = f"by the quickest run itself, as the slides' picture has it ({quickest.figure})"
+    name = f"by the quickest run itself, as the slides' caption has it ({quickest.figure})"
     return with_readings({"run again": made(again), name: quickest}, "what is run again")
 
 
