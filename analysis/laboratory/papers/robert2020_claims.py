@@ -209,7 +209,7 @@ def claims(of: Replays) -> list[Claim]:
         ),
         untried(
             'it "does not require any assumption or previous knowledge on the system to optimize" '
-            '(I); "any configurable system" (X)',
+            '(I); "any configurable system whose performance measure is affected by noise" (X)',
             "one system is tuned here as there; the grid and its default are given. In the "
             "[comparison](../measurements/comparison.md) the methods are on many tables",
         ),
@@ -675,7 +675,8 @@ def _while_it_runs(courses: Sequence[list[float]], default: float) -> Claim:
     return replace(
         claim,
         figure=f"{claim.figure}; slower are {told}; the first {DESIGN} are the design; "
-        f"after it, in the median over iterations, {median(every[DESIGN:]):.1f} % faster",
+        f"after it, in the median over iterations, {median(every[DESIGN:]):.1f} % faster. With "
+        "other readings: in the median over iterations, as the row before: holds here",
     )
 
 
@@ -711,7 +712,7 @@ def _of_the_most_stable(
         above(
             '"Using either of these components separately gives a [...] lower score" (IX-B-2; '
             "table VI has 1 for FGA and 0.89 for FRGA, but FRGA best in each of the three metrics "
-            "of that score, so the row contradicts itself)",
+            "of that score, so the table contradicts itself)",
             pairs("ScoreStability", *alone, by="ScoreStability"),
             tried="FRGA has a higher ScoreStability than RGA and than FGA",
         ),

@@ -62,9 +62,10 @@ def claims(on: Table) -> list[Claim]:
         untried(
             '"A strong difficulty when looking for the optimal value for these parameters is their '
             "dependence on the many characteristics of the application. It is the case of the "
-            'cache threshold, which is strongly dependent on the volume of I/O": what is reused '
-            'may "benefit from as little reclaim as possible", what writes much "require to empty '
-            'the burst buffer as often and as fast as possible" (III)',
+            'cache threshold, which is strongly dependent on the volume of I/O": "applications '
+            "whose data can fit and be reused in the burst buffer's cache benefit from as little "
+            'reclaim as possible", what writes much "require to empty the burst buffer as often '
+            'and as fast as possible" (III)',
             "one application here, as in the paper",
         ),
         above(
