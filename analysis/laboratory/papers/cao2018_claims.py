@@ -659,7 +659,8 @@ def _of_figure_8(replayed: Sequence[Replayed], systems: cao2018_space.Systems) -
     def diverse(selection: str) -> Claim:
         return above(
             '"In the first generation, the gene\'s alleles (parameter values) were quite diverse": '
-            "three of the block size, three of the journal option (figure 8: one run, as we read it)",
+            "three of the block size, three of the journal option (figure 8: one run, as we read "
+            "it)",
             {
                 name: share(sum(hits), len(hits))
                 for name, hits in systems.diverse[selection].items()

@@ -433,7 +433,8 @@ class Report:
     exploring: list[ExploringSpent] = field(default_factory=list)
     """Who spent most first; empty where exploring has no budget."""
     site_defaults: list[SiteDefault] = field(default_factory=list)
-    """Of each accelerator whose studies have a setting in common, or that has one in force."""
+    """Of each accelerator that the service has looked at, where studies have a setting in common,
+    or one is in force."""
 
 
 @dataclass(frozen=True)
