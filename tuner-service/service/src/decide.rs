@@ -197,7 +197,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
 /// effect keep their default.
 fn site_default(state: &StudyState) -> Option<Parametrization> {
     let setting = state.ordered.site_default.as_ref();
-    let mut setting = setting.filter(|_| state.opened.takes == "nothing")?.clone();
+    let mut setting = setting.filter(|_| state.opened.takes_nothing())?.clone();
     let default = state.space.default();
     for one in ineffective(state) {
         if let Some(value) = default.0.get(&one.parameter) {

@@ -26,6 +26,14 @@ pub struct EpochOpening {
     pub drift: Option<Value>,
 }
 
+impl EpochOpening {
+    /// Returns true if the epoch took nothing from its parent or from another study.
+    #[must_use]
+    pub fn takes_nothing(&self) -> bool {
+        self.takes == "nothing"
+    }
+}
+
 /// The part of an epoch's state that only judgements change.
 #[derive(Debug)]
 pub(crate) struct EpochState {

@@ -110,8 +110,8 @@ impl StudyRow {
     /// another one knew.
     #[must_use]
     pub fn site_default(&self) -> Option<Parametrization> {
-        let is_known = self.opened.takes != "nothing";
-        self.ordered.site_default.clone().filter(|_| !is_known)
+        let setting = self.ordered.site_default.clone();
+        setting.filter(|_| self.opened.takes_nothing())
     }
 }
 
