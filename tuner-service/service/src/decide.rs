@@ -88,7 +88,7 @@ pub(crate) fn ordered(state: &StudyState) -> Steering {
         ineffective: ineffective(state),
         off: state.ordered.off,
         frozen: state.ordered.frozen,
-        site_default: site_default(state),
+        site_default: state.site_default(),
         ..Steering::default()
     }
 }
@@ -191,20 +191,6 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Decided {
         suggestion,
         expected_within,
     }
-}
-
-/// The site's default for an epoch that has nothing of its own to begin from. Parameters without
-/// effect keep their default.
-fn site_default(state: &StudyState) -> Option<Parametrization> {
-    let setting = state.ordered.site_default.as_ref();
-    let mut setting = setting.filter(|_| state.opened.takes_nothing())?.clone();
-    let default = state.space.default();
-    for one in ineffective(state) {
-        if let Some(value) = default.0.get(&one.parameter) {
-            setting.0.insert(one.parameter, value.clone());
-        }
-    }
-    (setting != default).then_some(setting)
 }
 
 pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Space};
+use io_autotune_model::{ParameterEffects, Parametrization, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use sqlx::types::Json;
 use crate::accounts::{Coordinated, Visible};
 use crate::audit::{Audit, Entry, write};
 use crate::connections::Connection;
+use crate::epoch_state::EpochOpening;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
@@ -111,6 +112,28 @@ pub struct OrderRow {
     pub until: Option<Timestamp>,
     /// True if it is no longer in force.
     pub is_over: bool,
+}
+
+/// A site's default as an epoch with this space begins with it: parameters without effect keep
+/// their default. `None` if nothing of it is left then, or if the epoch knows something from its
+/// parent or from another study.
+pub(crate) fn begins_with(
+    site_default: &Parametrization,
+    opened: &EpochOpening,
+    space: &Space,
+    effects: &ParameterEffects,
+) -> Option<Parametrization> {
+    if !opened.takes_nothing() {
+        return None;
+    }
+    let default = space.default();
+    let mut setting = site_default.clone();
+    for (one, _) in effects.ineffective() {
+        if let Some(value) = default.0.get(&one.parameter) {
+            setting.0.insert(one.parameter, value.clone());
+        }
+    }
+    (setting != default).then_some(setting)
 }
 
 /// The orders in force for a study at one moment.
@@ -536,4 +559,53 @@ pub(crate) async fn put_back(
 /// The number that an audit line's detail has under this name.
 pub(crate) fn id_in(detail: &Value, name: &str) -> Option<i64> {
     detail.get(name).and_then(Value::as_i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_model::ObservedValue;
+
+    use super::*;
+
+    fn opening(takes: &str) -> EpochOpening {
+        EpochOpening {
+            at: Timestamp::UNIX_EPOCH,
+            why: String::new(),
+            takes: takes.to_owned(),
+            drift: None,
+        }
+    }
+
+    #[test]
+    fn a_study_begins_with_what_is_left_of_a_sites_default() {
+        let space: Space = serde_json::from_value(json!([
+            { "name": "a", "kind": "integer", "min": 1, "max": 8, "default": 1 },
+            { "name": "b", "kind": "integer", "min": 1, "max": 8, "default": 1 },
+        ]))
+        .unwrap();
+        let setting = |a: &str, b: &str| {
+            let values = [("a", a), ("b", b)].map(|(name, value)| (name.into(), value.into()));
+            fitting(&space, &Values::from(values)).unwrap()
+        };
+        let mut effects = ParameterEffects::default();
+        let begins = |given: &Parametrization, takes, effects: &ParameterEffects| {
+            begins_with(given, &opening(takes), &space, effects)
+        };
+        let both = setting("4", "8");
+        assert_eq!(begins(&both, "nothing", &effects), Some(both.clone()));
+        assert_eq!(begins(&both, "ranks", &effects), None);
+        assert_eq!(begins(&setting("1", "1"), "nothing", &effects), None);
+        let overridden = ObservedValue {
+            parameter: "b".into(),
+            name: "b".into(),
+            given: Some("8".into()),
+            in_force: "1".into(),
+            as_given: false,
+        };
+        for _ in 0..2 {
+            effects.record(std::slice::from_ref(&overridden));
+        }
+        assert_eq!(begins(&both, "nothing", &effects), Some(setting("4", "1")));
+        assert_eq!(begins(&setting("1", "8"), "nothing", &effects), None);
+    }
 }

@@ -11,7 +11,7 @@ use crate::connections::Connection;
 use crate::epoch_state::{EpochOpening, EpochState, epoch_state};
 use crate::error::{Named, StoreError};
 use crate::exploring::Spent;
-use crate::orders::{InForce, Ordered};
+use crate::orders::{self, InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, objective};
 use crate::sharing::{self, Sibling};
@@ -71,6 +71,13 @@ impl StudyState {
     /// The study's own pin, without that of an order.
     pub(crate) fn own_pin(&self) -> Option<&Parametrization> {
         self.pin.as_ref().filter(|_| self.ordered.own_pin)
+    }
+
+    /// The site's default with which the study's exploring begins, if any.
+    #[must_use]
+    pub fn site_default(&self) -> Option<Parametrization> {
+        let site_default = self.ordered.site_default.as_ref()?;
+        orders::begins_with(site_default, &self.opened, &self.space, &self.effects)
     }
 
     /// Returns true if the ranks that the epoch began with are another study's.

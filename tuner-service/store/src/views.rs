@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use io_autotune_model::{
-    Assessment, JobName, NotCountedBecause, OTHERS_RATIO, Objective, Parametrization, Pending,
-    Phase, Pin, Role, Space,
+    Assessment, JobName, NotCountedBecause, OTHERS_RATIO, Objective, ParameterEffects,
+    Parametrization, Pending, Phase, Pin, Role, Space,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use sqlx::types::Json;
 use crate::accounts::{Coordinated, Visible};
 use crate::epoch_state::EpochOpening;
 use crate::error::{Named, StoreError};
-use crate::orders::{InForce, Ordered};
+use crate::orders::{self, InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{JobKey, number, objective, timestamp, word};
 
@@ -82,6 +82,8 @@ pub struct StudyRow {
     pub opened: EpochOpening,
     /// The space of that epoch.
     pub space: Space,
+    /// The effects of that epoch's parameters.
+    pub effects: ParameterEffects,
     /// The objective of that epoch.
     pub objective: Objective,
     /// The epoch's runs in flight that hold an exploring place.
@@ -106,12 +108,16 @@ impl StudyRow {
         own.or(self.ordered.pin.as_ref())
     }
 
-    /// The site's default for the study's first exploring run; none if its epoch began from what
-    /// another one knew.
+    /// The site's default with which the study's exploring begins, if any.
     #[must_use]
     pub fn site_default(&self) -> Option<Parametrization> {
-        let setting = self.ordered.site_default.clone();
-        setting.filter(|_| self.opened.takes_nothing())
+        self.begins_with(self.ordered.site_default.as_ref()?)
+    }
+
+    /// The same if this were the site's default.
+    #[must_use]
+    pub fn begins_with(&self, site_default: &Parametrization) -> Option<Parametrization> {
+        orders::begins_with(site_default, &self.opened, &self.space, &self.effects)
     }
 }
 
@@ -268,6 +274,7 @@ impl Store {
                       n.in_flight as "in_flight!",
                       e.ordinal as epoch, (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why,
                       e.takes, e.drift, e.space as "space: Json<Space>", e.objective,
+                      e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
                       s.accepts_mixed as "accepts_mixed!", s.assessed_by,
                       case when s.assessment->'epoch' = to_jsonb(e.ordinal) then s.assessment end as "assessment: Json<Assessment>",
                       coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'given', o.given)
@@ -285,7 +292,7 @@ impl Store {
                           else '[]' end as "pending!: Json<Vec<Pending>>"
                from page s
                left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
-               join lateral (select id, ordinal, opened_at, opened_why, takes, drift, space, objective
+               join lateral (select id, ordinal, opened_at, opened_why, takes, drift, space, objective, parameter_effects
                              from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
                join lateral (select count(*) filter (where state = 'counted') as counted,
                                     count(*) filter (where state = 'censored') as censored,
@@ -334,6 +341,7 @@ impl Store {
                         takes: row.takes,
                         drift: row.drift,
                     },
+                    effects: row.parameter_effects.0,
                     objective: objective(NAME, &row.objective)?,
                     pending: row.pending.0,
                     limit_seconds: row

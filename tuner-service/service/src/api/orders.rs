@@ -396,9 +396,9 @@ fn beginning_with(row: &StudyRow, setting: &Parametrization) -> String {
         .as_ref()
         .and_then(|one| one.overview.as_ref());
     let explored = overview.map_or(0, |one| one.standing.progress.explored);
-    match explored > 0 || !row.opened.takes_nothing() {
-        true => "tuned".to_owned(),
-        false => format!("tuned, beginning with {}", row.space.differences(setting)),
+    match row.begins_with(setting).filter(|_| explored == 0) {
+        None => "tuned".to_owned(),
+        Some(first) => format!("tuned, beginning with {}", row.space.differences(&first)),
     }
 }
 
