@@ -322,15 +322,16 @@ def test_what_studies_have_in_common_is_read_with_what_is_in_force(
     database: str, year: Year, tmp_path: Path
 ) -> None:
     fill(database, year)
-    ratios = [(1, 0.7, 0.6, 0.8), (2, 1.05, 0.9, 1.2), (3, 0.9, 0.8, 1.1)]
     found = {
         "values": {"cb_nodes": 8},
         "users": 3,
         "ratio": {"mean": 0.8, "low": 0.7, "high": 0.95},
-        "judges": [
-            {"study_id": study, "ratio": {"mean": mean, "low": low, "high": high}}
-            for study, mean, low, high in ratios
-        ],
+        "studies": 3,
+        "gain": 1,
+        "smallest": 0.7,
+        "largest": 1.05,
+        "worst": 1.2,
+        "losers": [{"study_id": 2, "ratio": {"mean": 1.05, "low": 0.9, "high": 1.2}}],
     }
     with psycopg.connect(database, autocommit=True) as connection:
         connection.cursor().executemany(

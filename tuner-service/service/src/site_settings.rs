@@ -34,10 +34,7 @@ fn setting_of(due: &SiteSettingDue, known: &[(i64, Arc<SharedSource>)]) -> Optio
         study_id: known[place].0,
         ratio,
     });
-    Some(SiteSetting {
-        values: due.space.differences(&values),
-        users: found.common.users,
-        ratio: found.together,
-        judges: judges.collect(),
-    })
+    let judges: Vec<Judge> = judges.collect();
+    let values = due.space.differences(&values);
+    SiteSetting::judged(values, found.common.users, found.together, &judges)
 }

@@ -23,7 +23,12 @@ class _Found(msgspec.Struct, frozen=True):
     values: dict[str, Value]
     users: int
     ratio: _Ratio
-    judges: list[_Judge]
+    studies: int
+    gain: int
+    smallest: float
+    largest: float
+    worst: float
+    losers: list[_Judge]
 
 
 _DECODER = msgspec.json.Decoder(_Found)
@@ -36,23 +41,19 @@ def site_default(row: SiteSettingRow) -> SiteDefault | None:
             return None
         return SiteDefault(row.accelerator, None, row.in_force, cluster=row.cluster)
     found = _DECODER.decode(row.found)
-    ratios = [judge.ratio for judge in found.judges]
-    losers = [Judge(each.study_id, each.ratio.mean) for each in found.judges]
     return SiteDefault(
         accelerator=row.accelerator,
         values=found.values,
         in_force=row.in_force,
         users=found.users,
-        studies=len(found.judges),
-        gain=sum(ratio.high < 1 for ratio in ratios),
+        studies=found.studies,
+        gain=found.gain,
         ratio=found.ratio.mean,
         low=found.ratio.low,
         high=found.ratio.high,
-        smallest=min((ratio.mean for ratio in ratios), default=None),
-        largest=max((ratio.mean for ratio in ratios), default=None),
-        worst=max((ratio.high for ratio in ratios), default=None),
-        losers=sorted(
-            (each for each in losers if each.ratio > 1), key=lambda each: each.ratio, reverse=True
-        ),
+        smallest=found.smallest,
+        largest=found.largest,
+        worst=found.worst,
+        losers=[Judge(each.study_id, each.ratio.mean) for each in found.losers],
         cluster=row.cluster,
     )

@@ -68,9 +68,9 @@ async fn in_common(
     reader: Reader,
     found: &SiteSetting,
 ) -> Result<InCommon, ApiError> {
-    let (lose, mut losers) = (found.lose(), Vec::new());
+    let mut losers = Vec::new();
     let is_told = matches!(reader, Reader::Admin | Reader::Operator);
-    for judge in lose.iter().take(NAMED).filter(|_| is_told) {
+    for judge in found.losers.iter().take(NAMED).filter(|_| is_told) {
         let filter = StudyFilter {
             study_id: Some(judge.study_id),
             ..StudyFilter::default()
@@ -85,17 +85,16 @@ async fn in_common(
             });
         }
     }
-    let (smallest, largest) = found.range().unwrap_or((1.0, 1.0));
     Ok(InCommon {
         values: found.values.clone(),
         users: found.users,
         ratio: found.ratio,
-        studies: found.judges.len() as u64,
-        gain: found.gain() as u64,
-        lose: lose.len() as u64,
-        smallest,
-        largest,
-        worst: found.worst().unwrap_or(1.0),
+        studies: found.studies,
+        gain: found.gain,
+        lose: found.losers.len() as u64,
+        smallest: found.smallest,
+        largest: found.largest,
+        worst: found.worst,
         losers,
     })
 }
