@@ -69,4 +69,4 @@ pub use study::without_noise::Cleaned;
 
 /// The engine's version, which is stored with every suggestion because a replay needs the same one.
 /// It changes whenever an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 15";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 16";

@@ -179,10 +179,15 @@ impl Method for SurrogateGenetic {
         }
         let lean = model.posterior.surrogate.lean();
         if let Some(expected) = context.view.expected().filter(|_| lean > 0.0) {
-            for promised in expected.best(PROMISED) {
-                if model.is_within(expected, lean, &promised) {
-                    candidates.entry(promised).or_insert(None);
-                }
+            let promised = expected.best(PROMISED);
+            // In one step only if the epoch's own runs have confirmed the other studies.
+            let far = match lean >= TRUSTED {
+                true => expected.in_common(&promised),
+                false => Vec::new(),
+            };
+            let may_run = |point: &Point| model.is_within_reach(point) || far.contains(point);
+            for point in promised.into_iter().filter(may_run) {
+                candidates.entry(point).or_insert(None);
             }
         }
         candidates.retain(|point, _| model.is_free(point));
@@ -349,13 +354,9 @@ impl<'a> Model<'a> {
         highest(fitting, |candidate| -candidate.prediction.mean).map(|one| one.point.clone())
     }
 
-    /// Returns true if a point that other studies ran is within reach: of the epoch's own runs, or,
-    /// if these runs have confirmed the other studies, because several studies say that it is
-    /// faster than the default.
-    fn is_within(&self, expected: &Mean, lean: f64, point: &Point) -> bool {
-        let trusted = lean >= TRUSTED && expected.is_promised(point);
+    fn is_within_reach(&self, point: &Point) -> bool {
         let reach = self.reach.as_ref();
-        trusted || reach.is_none_or(|reach| reach.contains(point))
+        reach.is_none_or(|reach| reach.contains(point))
     }
 
     fn is_free(&self, point: &Point) -> bool {

@@ -1,8 +1,8 @@
 //! The influence of a prior on an epoch. One run rests on the prior alone, the first: the setting
 //! that the site's users have in common, or the most promising point one step from the default.
-//! Later runs follow the posterior, which leans on the
-//! prior as far as the epoch's own runs agree with it. While they agree, one point of the design is
-//! enough, and points that several studies found faster than the default are within reach.
+//! Later runs follow the posterior, which leans on the prior as far as the epoch's own runs agree
+//! with it. While they agree, one point of the design is enough, and points that the site's users
+//! have in common are within reach.
 
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::Point;

@@ -2,6 +2,9 @@
 //! and found faster than the default, judged by the studies of all others. The study that found it
 //! is no judge of it, because the best of many noisy runs looks better than it is; and all studies
 //! of one user are one voice, because one person can submit as many studies as they like.
+//!
+//! Only such a point may run in one step, however far it is from what a study has run: as its first
+//! exploring run, or later once its own runs have confirmed the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -103,11 +106,10 @@ pub(super) struct Judged {
     judges: Vec<(usize, Prediction)>,
 }
 
-/// The most promising point that the study of one user ran and found faster than the default, as
-/// those of all others see it. None unless the studies of [`USERS`] other users each find it no
-/// slower than the default, even by the pessimistic end of what they predict, and all others
-/// together find it faster.
-pub(super) fn of(witnesses: &[Witness<'_>], admits: impl Fn(&Point) -> bool) -> Option<Judged> {
+/// The points that the study of one user ran and found faster than the default, as those of all
+/// others see it: the studies of [`USERS`] other users each find it no slower than the default, even
+/// by the pessimistic end of what they predict, and all others together find it faster.
+pub(super) fn all(witnesses: &[Witness<'_>], admits: impl Fn(&Point) -> bool) -> Vec<Judged> {
     let found = witnesses.iter().flat_map(|one| {
         let points = one.process.found_faster();
         points.map(move |point| (point, one.user))
@@ -144,7 +146,12 @@ pub(super) fn of(witnesses: &[Witness<'_>], admits: impl Fn(&Point) -> bool) -> 
                     .collect(),
             })
         });
-    judged.min_by(|one, other| {
+    judged.collect()
+}
+
+/// The most promising of [these points](all).
+pub(super) fn of(witnesses: &[Witness<'_>], admits: impl Fn(&Point) -> bool) -> Option<Judged> {
+    all(witnesses, admits).into_iter().min_by(|one, other| {
         let by = (one.together.end(DOUBT)).total_cmp(&other.together.end(DOUBT));
         by.then_with(|| one.common.point.cmp(&other.common.point))
     })
