@@ -61,7 +61,8 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::Observed,
         kind: Instead,
         when: "the job asks to be observed (`mode=observe`), or its name says nothing of the program",
-        gets: "the default; nothing is applied",
+        gets: "the default; nothing is delivered, not even the baseline's \
+               [empty files](accelerators.md#what-a-job-uses)",
         keys: "",
         applies: OnFacts(|facts| facts.steering.observed),
         gives: |one, phase| Some(one.observed(phase)),
@@ -70,7 +71,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::Off,
         kind: Instead,
         when: "an order turned tuning off (`io-autotune off`)",
-        gets: "the default; nothing is applied",
+        gets: "the default, as for `observed`",
         keys: "",
         applies: OnFacts(|facts| facts.steering.off),
         gives: |one, phase| Some(one.off(phase)),
@@ -88,7 +89,7 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::MixedWork,
         kind: InsteadOfSearching,
         when: "[different work](#mixed-work) takes turns under the study's name, nobody accepted it",
-        gets: "the default; nothing is applied",
+        gets: "the default, as for `observed`",
         keys: "",
         applies: OnFacts(|facts| facts.is_mixed()),
         gives: |one, phase| one.observed_as_mixed(phase),
@@ -105,7 +106,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Busy,
         kind: Instead,
-        when: "so many jobs of the study start at once that this start cannot wait for its turn",
+        when: "so many jobs of the study start at the same time that this start cannot wait for \
+               its turn",
         gets: "the best known",
         keys: "",
         applies: OnFacts(|facts| facts.steering.busy),
@@ -142,9 +144,9 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::LongerLimit,
         kind: Instead,
-        when: "every run of the default was cut short by its time limit, this job's limit is more than \
-               a quarter longer than the longest of them took, and fewer than six of them are lost \
-               or in flight",
+        when: "no run of the default has completed or failed, but some were cut short by their time \
+               limits; these and those in flight are fewer than six; and this job's limit is more \
+               than a quarter longer than the longest of them took",
         gets: "the default",
         keys: "",
         applies: OnFacts(|facts| facts.may_complete_the_default()),
@@ -163,10 +165,11 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::BestBetween,
         kind: InsteadOfSearching,
         when: "the method is `surrogate-genetic`, the run is a job of Slurm and not one of `optimize`, \
-               the epoch has had ten runs or more (those in flight included), their number is no \
-               multiple of three, something was faster than the default",
-        gets: "the best known; or, during the search, if only one run of the parametrization that the \
-               method ranks first has counted and this run may explore, that parametrization again",
+               something was faster on average than the default, the epoch has had ten runs or \
+               more (those in flight included), and their number is no multiple of three",
+        gets: "the best known; but during the search, if only one run of the parametrization that the \
+               method ranks first has counted, and none of the next three rules forbids exploring, \
+               that parametrization again",
         keys: "",
         applies: OnFacts(|facts| facts.is_between()),
         gives: |one, phase| Some(one.best_between(phase)),
@@ -174,7 +177,7 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::ExploringFull,
         kind: InsteadOfSearching,
-        when: "as many exploring runs are in flight as may be at once",
+        when: "as many exploring runs are in flight as may be at the same time",
         gets: "the best known",
         keys: "`exploring` 8",
         applies: OnFacts(|facts| facts.exploring_is_full()),
@@ -201,9 +204,9 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::SiteDefault,
         kind: InsteadOfExploring,
-        when: "an admin made a setting the [site's default](priors.md#the-sites-default) \
+        when: "an admin made a parametrization the [site's default](priors.md#the-sites-default) \
                (`io-autotune accelerators site-default`), and nothing has been explored",
-        gets: "that setting",
+        gets: "that parametrization",
         keys: "",
         applies: OnFacts(|facts| facts.tries_the_site_default()),
         gives: |one, phase| one.site_default(phase),
@@ -222,7 +225,8 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::SearchWithoutDefault,
         kind: Step(Phase::Search),
         when: "the default does not complete, nothing else has completed, and the design has run; in \
-               jobs of Slurm only while fewer than 15 runs (half of a `budget` below 30) have explored",
+               jobs of Slurm only while fewer than 15 exploring runs, or than half of a `budget` \
+               below 30, have started",
         gets: "a parametrization that has not run, drawn at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
