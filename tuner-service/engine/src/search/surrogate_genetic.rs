@@ -29,7 +29,7 @@
 //! each is chosen as if those before it had ended as predicted.
 
 use io_autotune_search::math::{Portable, normal_cdf, normal_pdf};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -183,7 +183,7 @@ impl Method for SurrogateGenetic {
             // In one step only if the epoch's own runs have confirmed the other studies.
             let far = match lean >= TRUSTED {
                 true => expected.in_common(&promised),
-                false => Vec::new(),
+                false => BTreeSet::new(),
             };
             let may_run = |point: &Point| model.is_within_reach(point) || far.contains(point);
             for point in promised.into_iter().filter(may_run) {

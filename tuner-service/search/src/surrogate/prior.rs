@@ -8,6 +8,7 @@
 //! the likelihood of the study's own runs decides. A prior that these runs contradict has therefore
 //! no weight after a few of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::common::{self, Common, DOUBT, LEAST_PROMISE, Witness};
@@ -202,7 +203,7 @@ impl Mean {
     }
 
     /// Those of these points that the site's users [have in common](common::all).
-    pub fn in_common(&self, points: &[Point]) -> Vec<Point> {
+    pub fn in_common(&self, points: &[Point]) -> BTreeSet<Point> {
         let judged = common::all(&self.witnesses(), |point| points.contains(point));
         judged.into_iter().map(|one| one.common.point).collect()
     }
@@ -364,8 +365,8 @@ mod tests {
         let next = of_users(&space, &four).common(not_there).unwrap();
         assert_ne!(next.point.0[0], 5);
         let mean = of_users(&space, &four);
-        let both = [found.point.clone(), Point(vec![1, 0])];
-        assert_eq!(mean.in_common(&both), [found.point]);
+        let both = [found.point.clone(), space.default_point()];
+        assert_eq!(mean.in_common(&both), [found.point].into());
         // A fourth who finds it slow leaves two witnesses for each of the others.
         let disputed = [(1.0, 1), (0.9, 2), (0.8, 3), (-1.0, 4)];
         assert_eq!(common(&disputed), None);
@@ -384,9 +385,9 @@ mod tests {
             let mean = of_users(&space, sources);
             (mean.common(any), mean.in_common(&fast))
         };
-        assert_eq!(vouched(&one_user), (None, Vec::new()));
+        assert_eq!(vouched(&one_user), (None, BTreeSet::new()));
         let three = [(1.0, 1), (0.9, 2), (0.8, 3), (1.1, 1), (0.7, 2), (0.95, 3)];
-        assert_eq!(vouched(&three), (None, Vec::new()));
+        assert_eq!(vouched(&three), (None, BTreeSet::new()));
         // A source whose user is not known is no witness.
         let own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
         let source = |height| Source::of(&space, &valley(&space, height, 14)).unwrap();
