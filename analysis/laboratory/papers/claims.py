@@ -60,10 +60,10 @@ class Difference:
         return Side.AGAINST if self.low > bound or self.high < -bound else Side.OPEN
 
 
-def mean(of: Sequence[float]) -> Difference:
-    """A mean with Student's interval."""
+def mean(of: Sequence[float], *, cases: int = 1) -> Difference:
+    """A mean with Student's interval; at 5 % over so many cases."""
     center = fmean(of)
-    half = float(student.ppf((1.0 + LEVEL) / 2.0, len(of) - 1)) * stdev(of) / len(of) ** 0.5
+    half = float(student.ppf(_quantile(cases), len(of) - 1)) * stdev(of) / len(of) ** 0.5
     return Difference(center, center - half, center + half)
 
 
@@ -96,19 +96,19 @@ def shares_apart(one: Sequence[float], other: Sequence[float]) -> Difference:
     return Difference(raw, max(center - half, -100.0), min(center + half, 100.0))
 
 
-def paired(one: Sequence[float], other: Sequence[float]) -> Difference:
+def paired(one: Sequence[float], other: Sequence[float], *, cases: int = 1) -> Difference:
     """`one` minus `other`, seed by seed, with Student's interval of the mean."""
-    return mean([a - b for a, b in zip(one, other, strict=True)])
+    return mean([a - b for a, b in zip(one, other, strict=True)], cases=cases)
 
 
-def unpaired(one: Sequence[float], other: Sequence[float]) -> Difference:
+def unpaired(one: Sequence[float], other: Sequence[float], *, cases: int = 1) -> Difference:
     """The mean of `one` minus that of `other`, with Welch's interval."""
     parts = [variance(of) / len(of) for of in (one, other)]
     center = fmean(one) - fmean(other)
     if not any(parts):
         return Difference(center, center, center)
     below = sum(part**2 / (len(of) - 1) for part, of in zip(parts, (one, other), strict=True))
-    half = float(student.ppf((1.0 + LEVEL) / 2.0, sum(parts) ** 2 / below)) * sum(parts) ** 0.5
+    half = float(student.ppf(_quantile(cases), sum(parts) ** 2 / below)) * sum(parts) ** 0.5
     return Difference(center, center - half, center + half)
 
 
@@ -221,10 +221,19 @@ def verdict(sides: Sequence[Side]) -> str:
     return word if len(sides) == 1 or word == HOLDS else f"{word} ({', '.join(counts)})"
 
 
-def with_readings(readings: Mapping[str, Claim], these: str = "this reading") -> Claim:
-    """The claim under the first reading of a paper; under the others where they say otherwise."""
+def with_readings(
+    readings: Mapping[str, Claim], these: str = "this reading", *, counted: bool = True
+) -> Claim:
+    """The claim under the first reading of a paper; under the others where they say otherwise.
+
+    If `counted`, another count of comparisons says otherwise too; else only another word does.
+    """
     (_, first), *others = readings.items()
-    different = {name: of.verdict for name, of in others if of.verdict != first.verdict}
+
+    def said(of: Claim) -> str:
+        return of.verdict if counted else of.verdict.split(" (")[0]
+
+    different = {name: of.verdict for name, of in others if said(of) != said(first)}
     if not different:
         return first
     told = "; ".join(f"{name}: {word}" for name, word in different.items())
@@ -239,6 +248,11 @@ def with_readings(readings: Mapping[str, Claim], these: str = "this reading") ->
 def listed(differences: Mapping[str, Difference], unit: str = "") -> str:
     """The differences, as pages print them."""
     return "; ".join(f"{name} {of.told()}{unit}" for name, of in differences.items())
+
+
+def _quantile(cases: int) -> float:
+    """Of two-sided intervals that together err as often as one of them at `LEVEL`."""
+    return 1.0 - (1.0 - LEVEL) / (2.0 * cases)
 
 
 def _side(of: Side | bool) -> Side:

@@ -11,10 +11,10 @@ from peers.program import Program
 from peers.tables import Table
 
 from papers import drawing, ranks, robert2020_claims, robert2020_data, robert2020_steps, studies
+from papers.claims import paired
 from papers.claims import rows as claimed
 from papers.published import CLASSES, FIGURE_5_MEDIAN, TABLE_VI, TABLE_VI_NOISE
 from papers.robert2020_claims import (
-    HIGHER,
     SHARES,
     STEPS,
     Best,
@@ -23,6 +23,7 @@ from papers.robert2020_claims import (
     over_methods,
     with_both,
 )
+from papers.robert2020_metrics import HIGHER
 from papers.text import prose
 
 REPETITIONS = 8
@@ -94,6 +95,7 @@ def page(program: Program, on: Table, quiet: Path, seeds: int) -> tuple[list[str
         "quiet": f"{simulated(silent)['SuccessRate'] or 0.0:.0f}",
         "random": f"{_of_random(elsewhere, 'NbrSteps'):.0f}",
         "picked": f"{_of_random(elsewhere, 'DistOptim'):.0f}",
+        "convergence": _convergence(elsewhere),
     }
     return [
         *prose("robert2020", **said),
@@ -150,6 +152,15 @@ def _of_random(repetitions: list[list[Best]], metric: str) -> float:
     """A metric of the random sampler, the median repetition."""
     place = CLASSES.index("RS")
     return median(best[place].metrics[metric] or 0.0 for best in repetitions)
+
+
+def _convergence(repetitions: list[list[Best]]) -> str:
+    """Resampling's ScoreOptim less the conventional algorithm's, as the paper's table VI has it."""
+    resampled, conventional = (
+        [best[CLASSES.index(name)].metrics["ScoreOptim"] or 0.0 for best in repetitions]
+        for name in ("RGA", "CGA")
+    )
+    return paired(resampled, conventional).told()
 
 
 def _neighbourhoods(crossed: list[dict[str, Any]], tested: list[dict[str, Any]]) -> list[str]:

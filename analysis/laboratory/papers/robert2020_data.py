@@ -68,6 +68,14 @@ def claims(on: Table) -> list[Claim]:
             'and as fast as possible" (III)',
             "one application here, as in the paper",
         ),
+        untried(
+            '"The other main difficulty of burst buffer tuning is the variability of I/Os '
+            "execution time [20], because of shared resources contentions (Lustre caches, RDMA "
+            'network, etc.) and optimizations (prefetching, collective I/O)" (III)',
+            "what makes times vary here is a neighbour that is of our making; neither it nor an "
+            "optimization was taken away from the table, and of the paper's cluster it tells "
+            "nothing",
+        ),
         above(
             '"we observe strong interference within identical parametrization (coefficient of '
             'variation of 17%)" (III)',
@@ -92,6 +100,10 @@ def claims(on: Table) -> list[Claim]:
             tried="each pair of parameters interacts, which means that together they have an "
             "effect beyond the sum of both: ANOVA of the means, each at 5 %; how strongly is not "
             "judged",
+        ),
+        untried(
+            'it "also increases the task difficulty" (III)',
+            "no method was tried on a table whose parameters do not interact",
         ),
         untried(
             '"as the worker and destager threads run on the same set of Data node cores, they '
@@ -171,6 +183,7 @@ def _each_has_an_effect(on: Table) -> Claim:
             "one by one": of(alone, figure),
         },
         "the additive analysis",
+        counted=False,
     )
 
 
@@ -270,12 +283,15 @@ def _of_the_optimum(on: Table) -> list[Claim]:
             "mean",
         ),
         judged(
-            '"This ensures that the optimum is not a result of chance" (IV)',
-            {"": len(may_be) == 1},
+            '"This ensures that the optimum is not a result of chance (for example because the '
+            'cluster was idle) and actually due to the burst buffer parametrization" (IV)',
+            {"": len(may_be) == 1 or Side.OPEN},
             f"{len(may_be)} of {len(on.points)} cannot be told from the least mean with "
             f"{runs // len(on.points)} runs each",
-            tried="of all parametrizations only the one with the least mean may be the best (5 % "
-            "over all)",
+            tried="the sentence is of the definition, by which one lucky run is no optimum, as the "
+            "row above has it. Tried is a stricter claim, which is our own: only the one with the "
+            "least mean may be the best (5 % over all parametrizations), so that chance did not "
+            "choose it",
         ),
         judged(
             'the default "yields a mean execution time of 172.69s, which is 12% away from the '

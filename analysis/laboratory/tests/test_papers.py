@@ -168,8 +168,9 @@ def test_a_function_with_interactions_is_not_linear(tmp_path: Path) -> None:
     ]
     claim = robert2019_claims._not_additive(tables)
     assert claim.verdict == "not decided here (1 for, 1 undecided)", "a part of a grid is left out"
-    assert claim.figure.endswith(
-        "product: 1 of 3 pairs of parameters; sum: 0 of 3 pairs of parameters"
+    assert claim.figure == (
+        "product: 1 of 3 pairs of parameters; sum: 0 of 3 pairs of parameters; part cannot tell: "
+        "it has 26 of the 27 parametrizations of its grid"
     )
 
 
@@ -722,6 +723,20 @@ def test_a_claim_says_which_readings_it_depends_on() -> None:
     none = claims.with_readings({"one": against, "two": holds})
     assert none.verdict == claims.NOT
     assert "two: holds here" in none.figure
+
+
+def test_another_count_is_another_verdict_or_not() -> None:
+    one, two = (claims.Claim("a", f"not decided here ({of} for)", "x") for of in (1, 2))
+    assert claims.with_readings({"one": one, "two": two}, counted=False) == one
+    assert "two: not decided here (2 for)" in claims.with_readings({"one": one, "two": two}).figure
+
+
+def test_an_interval_over_several_cases_is_wider() -> None:
+    values = [1.0, 2.0, 4.0, 8.0]
+    # Student's quantiles with three degrees: 3.182 at 97.5 %, 4.857 at 99.17 %.
+    one, three = claims.mean(values), claims.mean(values, cases=3)
+    ratio = (three.high - three.low) / (one.high - one.low)
+    assert ratio == pytest.approx(4.857 / 3.182, rel=1e-3)
 
 
 def _measured(

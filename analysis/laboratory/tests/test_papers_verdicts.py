@@ -22,6 +22,8 @@ from papers import (
     robert2019_claims,
     robert2020_claims,
     robert2020_data,
+    robert2020_metrics,
+    robert2020_steps,
 )
 from papers.published import FIGURE_5
 from peers.tables import Table
@@ -152,13 +154,102 @@ def test_what_scatters_alike_is_not_louder() -> None:
     assert robert2020_data._louder(louder) < 0.01
 
 
-def test_the_worst_iteration_decides_whether_a_study_is_faster_while_it_runs() -> None:
-    fast, slow = [[1.0, 1.0]] * 9, [[1.0, 3.0]] * 9
-    better = robert2020_claims._while_it_runs([[*one, *one] * 8 for one in fast], 2.0)
-    assert better.verdict == HOLDS
-    worse = robert2020_claims._while_it_runs([[*one, *one] * 8 for one in slow], 2.0)
-    assert worse.verdict == NOT
-    assert "slower are iterations 2 to 32" in worse.figure
+def test_a_study_is_faster_while_it_runs_in_the_median_or_in_each_iteration() -> None:
+    def judged(*times: float) -> claims.Claim:
+        return robert2020_claims._while_it_runs([list(times) * 8] * 9, 2.0)
+
+    assert judged(1.0, 1.0, 1.0, 1.0).verdict == HOLDS
+    mostly = judged(1.0, 1.0, 1.0, 3.0)
+    assert mostly.verdict == f"{HOLDS} only with the median over iterations"
+    assert "slower are iterations 4 to 32" in mostly.figure
+    assert mostly.figure.endswith("in each iteration: does not hold here")
+    assert judged(3.0, 3.0, 1.0, 3.0).verdict == NOT
+
+
+def test_what_is_faster_than_the_default_may_be_slower_than_cga() -> None:
+    faster, slower = claims.Difference(9.0, 8.0, 10.0), claims.Difference(-1.0, -2.0, -0.5)
+    judged = robert2020_claims._reduces
+    assert judged({"RGA": faster}, {"RGA - CGA": faster}).verdict == HOLDS
+    apart = judged({"RGA": faster}, {"RGA - CGA": slower})
+    assert apart.verdict == f"{HOLDS} only with the gain over the default"
+    assert judged({"RGA": slower}, {"RGA - CGA": slower}).verdict == NOT
+
+
+def test_what_one_metric_gives_another_may_take() -> None:
+    wobble = [0.01 * (nth % 3) for nth in range(8)]
+
+    def values(metric: str, name: str) -> list[float]:
+        of = {"NbrSteps": {"RGA": 9.0}, "RegCost": {"RGA": 1.0}, "DistOptim": {"RGA": 5.0}}
+        return [of[metric].get(name, 5.0) + (name == "RGA") * one for one in wobble]
+
+    opposed, told = robert2020_metrics.trade_offs(values, ("NbrSteps",), ("RegCost",))
+    assert opposed == 3, "RGA and each of the others"
+    assert told.startswith("of 12 comparisons surely opposed: CGA - RGA, NbrSteps -4.01")
+    among = robert2020_metrics.trade_offs(values, ("NbrSteps", "RegCost"))
+    assert among == (opposed, told)
+    alike, told = robert2020_metrics.trade_offs(values, ("NbrSteps",), ("DistOptim",))
+    assert alike == 0
+    assert told.startswith("of 12 comparisons none is surely opposed; sure: CGA - RGA, NbrSteps")
+
+
+def test_a_gain_is_a_share_of_the_metric_s_range() -> None:
+    def method(success: float, steps: float) -> dict[str, object]:
+        figures = {"SuccessRate": success, "NbrSteps": steps}
+        return {"figures": [{"metric": name, "value": value} for name, value in figures.items()]}
+
+    methods = [method(10.0, 40.0), method(30.0, 20.0), method(50.0, 30.0)]
+    result = {"methods": ["a", "b", "c"], "tables": [{"methods": methods}]}
+    assert robert2020_metrics.gain(result, "SuccessRate", "b", "a") == pytest.approx(0.5)
+    assert robert2020_metrics.gain(result, "NbrSteps", "b", "a") == pytest.approx(1.0), "fewer"
+
+
+def test_a_mean_of_more_runs_is_more_precise_or_not(tmp_path: Path) -> None:
+    def verdict(of: Callable[[Random, float], float]) -> str:
+        draws = Random(3)
+        path = tmp_path / "runs.json"
+        parameters = [{"name": word, "kind": "int", "values": list(range(9))} for word in "ab"]
+        path.write_text(json.dumps({"name": "runs", "parameters": parameters}), "utf-8")
+        lines = []
+        for a in range(9):
+            for b in range(9):
+                own = draws.gauss(0.0, 1.0)
+                lines += [f"{a},{b},{20.0 + of(draws, own)}" for _ in range(8)]
+        path.with_suffix(".csv").write_text("\n".join(["a,b,time", *lines]) + "\n", "utf-8")
+        return robert2020_claims._mean_is_more_precise(Table(path)).verdict
+
+    assert verdict(lambda draws, _: draws.gauss(0.0, 1.0)) == HOLDS
+    assert verdict(lambda _, own: own) == NOT_DECIDED, "all runs alike: no mean is nearer"
+
+
+def test_one_class_with_surely_fewer_steps_is_enough() -> None:
+    def ran(*steps: int) -> robert2020_steps.Steps:
+        return robert2020_steps.Steps([{"runs": [0] * (step - 1) + [7]} for step in steps], 7)
+
+    late, early, some = ran(40, 41, 42, 43), ran(10, 11, 12, 13), [1.0, 2.0, 3.0]
+
+    def judged(**classes: robert2020_steps.Steps) -> claims.Claim:
+        return robert2020_steps.claim_of_one(
+            "a",
+            "fewer",
+            {name: (one, late) for name, one in classes.items()},
+            dict.fromkeys(classes, (some, some)),
+        )
+
+    one = judged(RGA=late, FGA=early)
+    assert one.verdict == f"{HOLDS}, but not with each reading"
+    assert judged(RGA=late, FGA=late).verdict == NOT_DECIDED
+
+
+def test_steps_by_repetition_are_of_those_in_which_both_ran_the_optimum() -> None:
+    def ran(*steps: int) -> robert2020_steps.Steps:
+        return robert2020_steps.Steps([{"runs": [0] * (step - 1) + [7]} for step in steps], 7)
+
+    never = robert2020_steps.Steps([{"runs": [1]}], 7)
+    each = [(ran(1, 3), ran(9)), (ran(2), ran(8)), (never, ran(5))]
+    claim = robert2020_steps.claim_by_repetition(
+        "a", "fewer", {"x": each}, {"x": claims.Difference(-1.0, -2.0, -0.5)}
+    )
+    assert claim.figure.startswith("to the optimum, where it ran: x -6.5 (")
 
 
 def test_random_search_owes_it_to_the_many_or_not(tmp_path: Path) -> None:
@@ -319,6 +410,55 @@ def test_moving_on_is_to_what_is_novel_or_not(tmp_path: Path) -> None:
     late, early = [*near, *far], [*near[:25], *far, *near[:50]]
     assert judged([late, [1, *late[1:]], late]) == HOLDS
     assert judged([early, [1, *early[1:]], early]) == NOT
+
+
+def _replayed_2019(on: Table, **figures: dict[str, float]) -> robert2019_claims.Reading:
+    """Two studies of each heuristic, of which the second has 0.01 more."""
+    metrics = ("DistOpt", "AvgDist", "EC")
+    methods = [
+        {
+            "figures": [{"metric": metric} for metric in metrics],
+            "studies": [
+                {"figures": [of[metric] + more * wide for metric in metrics]}
+                for more, wide in ((0.0, 0.0), (0.01, of.get("wide", 1.0)))
+            ],
+        }
+        for of in figures.values()
+    ]
+    places = {name: nth for nth, name in enumerate(figures)}
+    return robert2019_claims.Reading([{"tables": [{"methods": methods}]}], [on], places)
+
+
+def test_what_comes_nearest_pays_for_it_or_not(tmp_path: Path) -> None:
+    on = measured(tmp_path, "grid", lambda a, b: 1.0 + a + b)
+    sa = {"DistOpt": 7.0, "AvgDist": 19.0, "EC": 12.0}
+    ga = {"DistOpt": 4.0, "AvgDist": 13.0, "EC": 9.0}
+
+    def judged(sm: dict[str, float]) -> claims.Claim:
+        return robert2019_claims._trade_off(_replayed_2019(on, SM=sm, GA=ga, SA=sa))
+
+    as_printed = judged({"DistOpt": 0.0, "AvgDist": 26.0, "EC": 24.0})
+    assert as_printed.verdict == HOLDS
+    assert as_printed.figure.startswith("grid, Avg Dist, SM - GA 13 (")
+    steady = judged({"DistOpt": 0.0, "AvgDist": 26.0, "EC": 5.0})
+    assert steady.verdict == "does not hold here (1 for, 1 against)"
+    unsure = judged({"DistOpt": 4.0, "AvgDist": 26.0, "EC": 24.0, "wide": 99.0})
+    assert unsure.verdict == "not decided here (2 undecided)", (
+        "of GA, which may be nearest, it is not"
+    )
+
+
+def test_what_runs_again_after_the_design_is_counted(tmp_path: Path) -> None:
+    on = measured(tmp_path, "grid", lambda a, b: 1.0 + a + b, levels=5)
+    design = list(range(robert2019_claims.DESIGN))
+    studies = [{"runs": [*design, 15, 15, 16, 0]}, {"runs": [*design, None, None, 17, 18]}]
+    results = [{"tables": [{"methods": [{"studies": studies}]}]}]
+    of = robert2019_claims.Reading(results, [on], {"SM": 0})
+    assert of.again("SM", 0) == [50.0, 0.0]
+    assert robert2019_claims._over_the_whole_grid(of).verdict == HOLDS
+    never = [{"tables": [{"methods": [{"studies": studies[1:]}]}]}]
+    new = robert2019_claims.Reading(never, [on], {"SM": 0})
+    assert robert2019_claims._over_the_whole_grid(new).verdict == NOT
 
 
 def test_all_pairs_of_readings_are_tried() -> None:
