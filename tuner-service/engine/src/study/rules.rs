@@ -88,7 +88,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::MixedWork,
         kind: InsteadOfSearching,
-        when: "[different work](#mixed-work) takes turns under the study's name, nobody accepted it",
+        when: "[different work](#mixed-work) takes turns under the study's name, and nobody \
+               accepted it",
         gets: "the default, as for `observed`",
         keys: "",
         applies: OnFacts(|facts| facts.is_mixed()),
@@ -164,12 +165,11 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::BestBetween,
         kind: InsteadOfSearching,
-        when: "the method is `surrogate-genetic`, the run is a job of Slurm and not one of `optimize`, \
-               something was faster on average than the default, the epoch has had ten runs or \
-               more (those in flight included), and their number is no multiple of three",
-        gets: "the best known; but during the search, if only one run of the parametrization that the \
-               method ranks first has counted, and none of the next three rules forbids exploring, \
-               that parametrization again",
+        when: "in jobs of Slurm with the method `surrogate-genetic`: something was faster on average \
+               than the default, and the number of the epoch's runs (those in flight included) is \
+               at least ten and no multiple of three",
+        gets: "the best known; or, during the search, a second run of the parametrization that the \
+               method ranks first, if only one has counted and the next three rules allow exploring",
         keys: "",
         applies: OnFacts(|facts| facts.is_between()),
         gives: |one, phase| Some(one.best_between(phase)),
@@ -225,8 +225,8 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::SearchWithoutDefault,
         kind: Step(Phase::Search),
         when: "the default does not complete, nothing else has completed, and the design has run; in \
-               jobs of Slurm only while fewer than 15 exploring runs, or than half of a `budget` \
-               below 30, have started",
+               jobs of Slurm only while fewer than 15 exploring runs (half of `budget`, if that is \
+               less) have started",
         gets: "a parametrization that has not run, drawn at random",
         keys: "",
         applies: OnSearch(|one| one.searches_without_default()),
@@ -264,7 +264,8 @@ pub(crate) const RULES: &[Row] = &[
         rule: Rule::Design,
         kind: Step(Phase::Design),
         when: "a point of the design has not run, and the [regret budget](#regret) allows it",
-        gets: "that point; of several the nearest to the default",
+        gets: "that point; of several, [recipes](accelerators.md#recipes) first, then the nearest to \
+               the default",
         keys: "`budget` 50",
         applies: OnSearch(|one| one.may_run_a_design_point()),
         gives: |one, _| one.design_point(),
@@ -272,8 +273,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::Search,
         kind: Step(Phase::Search),
-        when: "the design has run, and the search neither [stops early](#stopping-early) nor has \
-               spent its search budget",
+        when: "the design has run, the search neither [stops early](#stopping-early) nor has spent \
+               its search budget, and the [regret budget](#regret) allows the method's proposal",
         gets: "the method's proposal",
         keys: "`budget` 50, `method`",
         applies: OnSearch(|one| one.searches()),
@@ -282,7 +283,8 @@ pub(crate) const RULES: &[Row] = &[
     Row {
         rule: Rule::RegretBudget,
         kind: Step(Phase::Search),
-        when: "exploring has cost what the [regret budget](#regret) allows by now",
+        when: "the search is not over, but the expected regret has reached the \
+               [regret budget](#regret)",
         gets: "the best known",
         keys: "`[study.regret]`",
         applies: OnSearch(|one| one.is_held()),
@@ -335,7 +337,9 @@ fn rules_table() -> String {
         let (phase, only) = match row.kind {
             Kind::Step(phase) => (phase.as_str(), ""),
             Kind::Instead => ("", ""),
-            Kind::InsteadOfSearching => ("", ", and the study has not settled"),
+            Kind::InsteadOfSearching => {
+                ("", ", unless the study has settled or this run settles it")
+            }
             Kind::InsteadOfExploring => ("", ", and the run would explore"),
         };
         let Row {
