@@ -361,12 +361,16 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
         }
     };
     if study.tuned.is_some() {
-        row(
-            "default",
-            &study.control,
-            "for comparison, since the choice",
-        );
-        row("tuned", &study.tuned, "since the choice");
+        // A proof compares them before the search has ended.
+        let (control, tuned) = match study.phase {
+            Phase::Settled => ("for comparison, since the choice", "since the choice"),
+            _ => (
+                "for comparison, before the choice",
+                "before the choice, with the best by then",
+            ),
+        };
+        row("default", &study.control, control);
+        row("tuned", &study.tuned, tuned);
     } else {
         row("default", &study.default, "all runs of the default so far");
     }
@@ -448,6 +452,11 @@ pub(super) mod tests {
         let text = study(&tuned, &Screen::plain());
         assert!(text.contains("default     1"), "{text}");
         assert!(text.contains("tuned       3"), "{text}");
+        assert!(text.contains("for comparison, since the choice"), "{text}");
+        let proving = settled(json!({ "phase": "search", "tuned": { "n": 3, "mean": 8.0 } }));
+        let text = study(&proving, &Screen::plain());
+        assert!(!text.contains("since the choice"), "{text}");
+        assert!(text.contains("for comparison, before the choice"), "{text}");
     }
 
     #[test]
