@@ -854,8 +854,9 @@ def _of_stability(
             },
             " s",
             tried="by how much runs 76 to 100 take longer than runs 26 to 50: in SM by more than "
-            "in GA. Where nothing runs twice what is left gets slower by itself, whoever picks it: "
-            "so only readings count in which both run nothing twice, or both whatever comes",
+            "in GA, which is our bound. Where nothing runs twice what is left gets slower by "
+            "itself, whoever picks it: so only readings count in which both run nothing twice, or "
+            "both whatever comes",
         ),
         read(oscillates),
         read(
