@@ -35,8 +35,6 @@ WIDE = 0.5
 """The worst has less than this share of the best's throughput: it varies widely. Our bound."""
 TWICE = 2.0
 """By how much throughput would grow with what it is proportional to."""
-ENOUGH = 10
-"""Configurations of a file system, of whose parameters an R² tells something: our bound."""
 XFS = frozenset({"block_size", "groups"})
 """The two that dominate there under the paper's Fileserver."""
 SIZES = ("1024", "2048", "4096")
@@ -286,11 +284,11 @@ def of_table_5(tables: Sequence[Table], systems: Systems, patterns: Sequence[Tab
         name: f"{file_systems.told(of)}, of {len(systems.each[name].points)} configurations"
         for name, of in strongest.items()
     }
-    enough = [name for name, of in systems.each.items() if len(of.points) >= ENOUGH]
+    enough = [name for name, of in systems.each.items() if len(of.points) >= file_systems.ENOUGH]
     few = ", ".join(
         f"{name} has {len(of.points)}" for name, of in systems.each.items() if name not in enough
     )
-    left_out = f"; {few}, fewer than {ENOUGH}, which is our bound" if few else ""
+    left_out = f"; {few}, fewer than {file_systems.ENOUGH}, which is our bound" if few else ""
     all_shares = {on.name: file_systems.importance(on) for on in tables}
     all_shares |= {name: file_systems.importance(systems.each[name]) for name in enough}
     strong = [name for name in enough if strongest[name][0][1] >= file_systems.SIGNIFICANT]
@@ -352,7 +350,7 @@ def of_table_5(tables: Sequence[Table], systems: Systems, patterns: Sequence[Tab
         untried(
             '"all parameters for Btrfs come with low R² values, which indicates that no parameter '
             'has significant impact on system performance"',
-            f"{told['btrfs']}, fewer than {ENOUGH}, which is our bound",
+            f"{told['btrfs']}, fewer than {file_systems.ENOUGH}, which is our bound",
         )
         if "btrfs" not in enough
         else judged(

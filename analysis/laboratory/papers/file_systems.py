@@ -26,6 +26,8 @@ DIVERSE = ("block_size", "journal")
 """The parameters of which the paper tells that the first generation has all values."""
 SIGNIFICANT = 0.6
 """The paper's least R² that is told."""
+ENOUGH = 10
+"""Configurations of which an R² of parameters tells something: our bound."""
 
 
 def defaults(on: Table) -> list[int]:
@@ -242,16 +244,18 @@ def _throughputs(on: Table) -> list[tuple[tuple[int, ...], float]]:
 def first_and_second(on: Table) -> list[tuple[Parameter, float]]:
     """Section 4.4: the parameter of the highest R² of throughput, and the next with that fixed.
 
-    Of the latter the highest over the values of the former. Both without what as many values
-    explain by chance: of as many configurations as there are values they explain all.
+    Of the latter the highest over the values of the former that `ENOUGH` configurations have, if
+    any has. Both without what as many values explain by chance: of as many configurations as there
+    are values they explain all.
     """
     pairs = _throughputs(on)
     count = len(on.parameters)
     alone = importance(on)
     first = max(range(count), key=alone.__getitem__)
     rest = [0.0] * count
-    for level in {point[first] for point, _ in pairs}:
-        some = [pair for pair in pairs if pair[0][first] == level]
+    levels = {point[first] for point, _ in pairs}
+    fixed = [[pair for pair in pairs if pair[0][first] == level] for level in levels]
+    for some in [some for some in fixed if len(some) >= ENOUGH] or fixed:
         found = _beyond_chance(some, count)
         rest = [max(old, new) for old, new in zip(rest, found, strict=True)]
     rest[first] = -1.0
