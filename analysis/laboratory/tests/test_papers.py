@@ -418,6 +418,22 @@ def test_with_the_first_fixed_the_second_decides_what_is_left(tmp_path: Path) ->
     assert share == pytest.approx(1.0, abs=1e-3)
 
 
+def test_with_the_first_fixed_few_configurations_tell_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "few.json"
+    parameters = [
+        {"name": name, "kind": "int", "values": list(range(values))}
+        for name, values in (("a", 2), ("b", 2), ("c", 6))
+    ]
+    described = {"name": "few", "parameters": parameters, "complete": False}
+    path.write_text(json.dumps(described), "utf-8")
+    # With a = 1 there are four, which b divides; with a = 0 twelve, which c divides.
+    lines = [f"0,{b},{c},{100 + c}" for b in (0, 1) for c in range(6)]
+    lines += [f"1,{b},{c},{1 + 9 * b}" for b in (0, 1) for c in (0, 1)]
+    path.with_suffix(".csv").write_text("a,b,c,time\n" + "\n".join(lines) + "\n", "utf-8")
+    [(first, _), (second, _)] = file_systems.first_and_second(Table(path))
+    assert (first.name, second.name) == ("a", "c")
+
+
 def replayed(on: Table, **runs: list[list[int | None]]) -> cao2018_replays.Replayed:
     methods = {name: {"studies": [{"runs": one} for one in of]} for name, of in runs.items()}
     return cao2018_replays.Replayed(on, methods)
@@ -521,6 +537,13 @@ def test_methods_differ_if_one_surely_finds_more_than_another(tmp_path: Path) ->
     assert judged(60).verdict == "holds here"
     assert judged(60).figure == "small: BO 100, SA 0 %"
     assert judged(2).verdict == "not decided here"
+    # The highest and the lowest are of few studies; two between them are sure.
+    nth = {"BO": [1, 1], "GA": [1, 1, 0] * 200, "SA": [1, 0, 0] * 200, "DQN": [0, 0]}
+    between: dict[str, list[list[int | None]]] = {
+        name: [[on.best if one else 1] for one in nth.get(name, [1, 0])]
+        for name in cao2018_claims.METHODS
+    }
+    assert cao2018_claims._differing([replayed(on, **between)]).figure == "small: GA 67, SA 33 %"
 
 
 def test_most_settings_decide_a_claim_of_most() -> None:
