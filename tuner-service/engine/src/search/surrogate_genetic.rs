@@ -182,7 +182,7 @@ impl Method for SurrogateGenetic {
             let promised = expected.best(PROMISED);
             // In one step only if the epoch's own runs have confirmed the other studies.
             let far = match lean >= TRUSTED {
-                true => expected.in_common(&promised),
+                true => expected.common_among(&promised),
                 false => BTreeSet::new(),
             };
             let may_run = |point: &Point| model.is_within_reach(point) || far.contains(point);

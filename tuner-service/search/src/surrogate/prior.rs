@@ -203,7 +203,7 @@ impl Mean {
     }
 
     /// Those of these points that the site's users [have in common](common::all).
-    pub fn in_common(&self, points: &[Point]) -> BTreeSet<Point> {
+    pub fn common_among(&self, points: &[Point]) -> BTreeSet<Point> {
         let judged = common::all(&self.witnesses(), |point| points.contains(point));
         judged.into_iter().map(|one| one.common.point).collect()
     }
@@ -366,7 +366,7 @@ mod tests {
         assert_ne!(next.point.0[0], 5);
         let mean = of_users(&space, &four);
         let both = [found.point.clone(), space.default_point()];
-        assert_eq!(mean.in_common(&both), [found.point].into());
+        assert_eq!(mean.common_among(&both), [found.point].into());
         // A fourth who finds it slow leaves two witnesses for each of the others.
         let disputed = [(1.0, 1), (0.9, 2), (0.8, 3), (-1.0, 4)];
         assert_eq!(common(&disputed), None);
@@ -383,7 +383,7 @@ mod tests {
         let fast = [Point(vec![5, 0])];
         let vouched = |sources: &[(f64, u32)]| {
             let mean = of_users(&space, sources);
-            (mean.common(any), mean.in_common(&fast))
+            (mean.common(any), mean.common_among(&fast))
         };
         assert_eq!(vouched(&one_user), (None, BTreeSet::new()));
         let three = [(1.0, 1), (0.9, 2), (0.8, 3), (1.1, 1), (0.7, 2), (0.95, 3)];
