@@ -3,8 +3,9 @@
 //! is no judge of it, because the best of many noisy runs looks better than it is; and all studies
 //! of one user are one voice, because one person can submit as many studies as they like.
 //!
-//! Only such a point may run in one step, however far it is from what a study has run: as its first
-//! exploring run, or later once its own runs have confirmed the others.
+//! Of what other studies have found, only such a point may run in one step, however far it is from
+//! what a study has run: as its first exploring run, or later once its own runs have confirmed the
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -389,7 +389,7 @@ fn page(out: &mut impl Write, all: &[(String, Vec<Target>)], of: &Measured) -> R
          common with it. *Best is worst*: three of an application that measures like it, and is fast where it is slow.\n\
          - Noise is log-normal. A target's figures are means of {lives} lives, whose noise has the same seeds with\n  \
          all priors.\n\
-         - Constants were chosen on sites of seed 1000 to 1009, two of them by reasoning.\n\
+         - Constants were chosen on sites of seeds 1000 to 1009, two constants by reasoning alone.\n\
          - Intervals are of 95 %, over targets.\n\
          - Ax's transfer learning is beside it [on the access patterns](ax-transfer.md) alone: it would take too long for\n  \
          so many studies.",
