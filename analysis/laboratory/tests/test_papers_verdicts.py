@@ -146,6 +146,49 @@ def test_sa_is_stuck_below_96_percent_or_is_not(tmp_path: Path) -> None:
     assert judged(3) == NOT
 
 
+def test_where_random_search_does_not_win_its_reason_is_told_to_explain_nothing(
+    tmp_path: Path,
+) -> None:
+    on = measured(tmp_path, "line", lambda a, b: 1.0 + (a * 10 + b) / 100, levels=10)
+    easy, hard, slow = 2, on.best, 50  # The best 4.5 % are four, of which two are near-optimal.
+
+    def told(**runs: Sequence[int]) -> str:
+        of = {name: [[slow] * 9] * 60 for name in cao2018_claims.METHODS}
+        of |= {name: [[place] * 9 for place in places] for name, places in runs.items()}
+        claim = cao2018_claims._since_many_are_near([replayed(on, **of)])
+        assert claim.verdict.startswith(f"{NOT} (1 against")
+        return claim.figure
+
+    behind = told(GA=[easy] * 60)
+    assert "against it is line, RS - GA, where RS runs one of the best 4.5 % no more" in behind
+    assert behind.endswith("often than GA: -100 (-100 to -92.3)")
+    ahead = told(RS=[hard] * 60, GA=[easy, slow] * 30)
+    assert "against it" not in ahead
+
+
+def test_later_runs_of_the_surrogate_are_compared_with_ga_s_and_with_its_own(
+    tmp_path: Path,
+) -> None:
+    on = measured(tmp_path, "line", lambda a, b: 1.0 + a * 10 + b)
+
+    def ran(place: int) -> dict[str, object]:
+        """Studies whose runs from the 76th on are of this one."""
+        return {"studies": [{"runs": [0] * 75 + [place] * 25}] * 9}
+
+    results = [{"tables": [{"methods": [ran(1), ran(3), ran(0)]}]}]
+    slower, slowest, steady = range(3)
+    readings = [
+        robert2019_claims.Reading(results, [on], {"SM": one, "GA": other})
+        for one, other in ((slower, slowest), (steady, slower))
+    ]
+    claim = robert2019_claims._longer(readings, robert2019_claims.ALIKE)
+    assert claim.verdict == f"{NOT} (2 against)", "than in GA"
+    assert claim.figure.endswith(
+        f"{HOLDS} where it runs nothing twice (the figures are in the row on the feedback loop); "
+        f"{NOT_DECIDED} where it runs whatever comes"
+    )
+
+
 def test_what_scatters_alike_is_not_louder() -> None:
     draws = Random(1)
     alike = [[draws.gauss(9.0, 1.0) for _ in range(8)] for _ in range(40)]
