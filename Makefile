@@ -207,8 +207,8 @@ test-workflows: test-tools $(VENV)/.installed $(VENV_WORKFLOWS)/.installed ## Re
 	@deploy/install-deps cluster test
 	IO_AUTOTUNE_WORKFLOWS=$(VENV_WORKFLOWS) $(PYTEST) tests/cluster/test_workflows.py
 
-test-tutorials: test-tools $(VENV)/.installed ## Execute docs/tutorial-*.md on a real cluster, and compare what they print
-	@deploy/install-deps cluster test
+test-tutorials: test-tools $(VENV)/.installed $(VENV_REPORT)/.installed ## Execute docs/tutorial-*.md on a real cluster, and compare what they print
+	@deploy/install-deps cluster report test
 	$(PYTEST) tests/cluster/test_tutorials.py
 
 test-monitoring: test-tools $(VENV)/.installed ## Debian's Prometheus reads a service, and its alerts fire

@@ -132,6 +132,7 @@ class Service:
             "users": {"requests_per_second": 1e6},
             "access": {"admins": [0]},
             "accelerators": {"directory": str(paths.accelerators), "default": "romio"},
+            "report": {"directory": str(self.nights)},
             # Nobody's patience ends while tests run: made-up jobs are in flight for long.
             "reconcile": {
                 "poll_seconds": 0.1,
@@ -187,6 +188,11 @@ class Service:
     def env(self) -> dict[str, str]:
         """The environment of its users."""
         return {**self.place.env, "IO_AUTOTUNE_CONFIG": str(self.client_toml)}
+
+    @property
+    def nights(self) -> Path:
+        """The directory whose reports it serves."""
+        return self.place.paths.root / f"{self.name}-nights"
 
     @property
     def database_url(self) -> str:

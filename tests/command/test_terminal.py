@@ -86,7 +86,6 @@ def test_a_reason_of_an_earlier_release_is_shown_as_questions(served: Service) -
         ("audit", "--study", str(study), "-P"),
         ("audit", "--study", str(study), "--csv"),
         ("status", app),
-        ("report", "--mine"),
     ):
         shown = served.tuner(ALICE, *command).stdout
         assert "fine ?gnp.exe? ?x" in shown, f"{command}: {shown}"

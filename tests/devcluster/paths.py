@@ -127,6 +127,11 @@ class Paths:
         return self.etc / "accelerators.d"
 
     @property
+    def nights(self) -> Path:
+        """The reports that the service gives out; who makes one puts it there."""
+        return self.root / "nights"
+
+    @property
     def postgresql_conf(self) -> Path:
         """PostgreSQL's configuration."""
         return self.etc / "postgresql.conf"

@@ -366,6 +366,9 @@ directory = {quote(str(paths.accelerators))}
 default = "romio"
 otherwise = {to_toml(list(record.variant.otherwise))}
 
+[report]
+directory = {quote(str(paths.nights))}
+
 [slurm]
 cluster = {quote(record.name)}
 conf = {quote(str(paths.slurm_conf))}

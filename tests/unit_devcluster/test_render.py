@@ -241,6 +241,7 @@ def test_service_toml() -> None:
             "default": "romio",
             "otherwise": [],
         },
+        "report": {"directory": "/var/lib/io-autotune-dev/nights"},
         "slurm": {"cluster": "dev", "conf": "/var/lib/io-autotune-dev/etc/slurm.conf"},
         "reconcile": {"poll_seconds": 0.1, "sweep_seconds": 1.0},
         "study": {"method": "robert2020", "budget": 6},

@@ -73,6 +73,8 @@ class NodeHours:
     """Spent by control runs beyond what the chosen parametrization would have taken."""
     a_month: float | None
     """What a month is worth at the present rate of runs, once settled."""
+    level: float | None = None
+    """Of the interval from ``low`` to ``high``, over all looks; ``None`` where there is none."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +262,9 @@ class Study:
     """``None`` where nothing is known of other runs."""
     full_name: str | None = None
     """What the application is called in full, if its name is not all of it."""
+    uid: int | None = None
+    """Its owner's user id; ``None`` if they were forgotten, or an earlier version kept the
+    report."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +277,8 @@ class Group:
     runs: int
     gain: Gain
     node_hours: NodeHours
+    uid: int | None = None
+    """Of a user's group, as in their studies."""
 
 
 FindingKind = Literal[

@@ -39,6 +39,7 @@ def without_names(report: Report, forgotten: Mapping[int, Forgotten]) -> Report:
     theirs = [study for study in report.studies if study.study_id in forgotten]
     others = [study for study in report.studies if study.study_id not in forgotten]
     now = {study.study_id: forgotten[study.study_id] for study in theirs}
+    uids = {study.uid for study in theirs}
     users = _own(theirs, others, lambda one: one.user, lambda one: now[one.study_id].user)
     accounts = _own(theirs, others, lambda one: one.account, lambda one: now[one.study_id].user)
     applications = _own(
@@ -58,6 +59,7 @@ def without_names(report: Report, forgotten: Mapping[int, Forgotten]) -> Report:
             user=called.user,
             account=None if study.account is None else accounts.get(study.account, study.account),
             full_name=called.full_name,
+            uid=None,
             gain=_gain(study.gain, measures),
             measures=[replace(one, name=_named(one.name, measures)) for one in study.measures],
             # It names a node and the latest job there; the database has it no more.
@@ -95,7 +97,10 @@ def without_names(report: Report, forgotten: Mapping[int, Forgotten]) -> Report:
         total=replace(report.total, gain=_gain(report.total.gain, measures)),
         clusters=groups(report.clusters, {}),
         accelerators=groups(report.accelerators, {}),
-        users=groups(report.users, users),
+        users=[
+            replace(one, uid=None) if one.uid in uids else one
+            for one in groups(report.users, users)
+        ],
         accounts=groups(report.accounts, accounts),
         applications=groups(report.applications, applications),
         studies=[renamed(study) for study in report.studies],

@@ -6,6 +6,7 @@ Nothing in it was measured. It feeds the page's tests and screenshots.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import get_args
@@ -104,7 +105,7 @@ def report(seed: int = 7, studies: int = len(_PLANS)) -> Report:
             _group("romio", made, _gain("faster", 0.131, 0.03, 900, 70)),
             _group("lustre-client", made[:2], _gain("not_yet", 0.02, 0.2, 22, 5)),
         ],
-        users=_groups(made, "user"),
+        users=[replace(group, uid=_uid(group.name)) for group in _groups(made, "user")],
         accounts=_groups([study for study in made if study.account], "account"),
         applications=_groups(made, "application"),
         studies=made,
@@ -266,6 +267,7 @@ def _study(random: Random, number: int, plan: _Plan) -> Study:
             exploring if measured else None,
             cost if measured else None,
             hour * gain * 120 if tuned else None,
+            0.95 if tuned else None,
         ),
         parameters=_parameters(chosen, told=runs > 100) if runs else [],
         chosen_since="2026-08-03T04:11:00+00:00" if tuned else None,
@@ -277,7 +279,12 @@ def _study(random: Random, number: int, plan: _Plan) -> Study:
         inside_job=_inside_job(application, user, runs) if runs and number % 3 == 1 else None,
         measures=_measures(base, gain, noise, controls, tuned) if runs else [],
         cleaned=_cleaned(base, gain, noise) if tuned and number % 2 else None,
+        uid=_uid(user),
     )
+
+
+def _uid(user: str) -> int:
+    return 1000 + sorted({plan[1] for plan in _PLANS}).index(user)
 
 
 def _cleaned(base: float, gain: float, noise: float) -> Cleaned:
@@ -318,7 +325,7 @@ def _inside_job(application: str, user: str, runs: int) -> InsideJob:
         levers=[HOSTILE if hostile else "max_rpcs_in_flight", "max_pages_per_rpc"],
         began=[8, 256],
         entries=[
-            InsideJob.Entry(10.0 * (period + 1), 2e7 * way**0.5, [way, 256], period in (3, 6))
+            InsideJob.Entry(10.0 * (period + 1), 2e7 * way**0.5, [way, 256], int(period in (3, 6)))
             for period, way in enumerate(ways)
         ],
     )
@@ -438,7 +445,7 @@ def _group(name: str, studies: list[Study], gain: Gain) -> Group:
         gain,
         NodeHours(
             summed("used"), saved, saved - spread, saved + spread, summed("by_chosen"),
-            summed("exploring"), summed("controls"), summed("a_month"),
+            summed("exploring"), summed("controls"), summed("a_month"), 0.95,
         ),
     )  # fmt: skip
 

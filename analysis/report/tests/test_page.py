@@ -17,6 +17,7 @@ import screenshots
 from io_autotune_report.document import Night
 from io_autotune_report.render import page
 from io_autotune_report.render.page import selection, svg, view, words
+from io_autotune_report.render.page.environment import with_code
 from io_autotune_report.render.page.figures import inside_job
 
 VOID = {"meta", "link", "br", "input", "img"}
@@ -194,7 +195,7 @@ def test_those_that_saved_most_have_a_claim() -> None:
 
 def test_what_asks_nothing_of_anybody_has_no_card(outline: Outline) -> None:
     text = " ".join(outline.text.split())
-    cards, notes = text.split("ask nothing of anybody")
+    cards, notes = text.split("things that tuning has dealt with by itself")
     assert "Regression" in cards
     assert "Quarantine" not in cards
     assert "Quarantine" in notes
@@ -256,6 +257,44 @@ def test_a_gain_is_in_bold_only_beside_its_interval(html: str) -> None:
     assert claims
     for cell in claims:
         assert re.search(r"<b>\S+ %</b> <small>\S+ to \S+ %</small>", cell.replace(words.NBSP, " "))
+
+
+def test_a_card_says_whose_study_it_is_about() -> None:
+    whole = sample_report.report()
+    text = Outline(page.render(whole)).text
+    for finding in selection.findings(whole, asking=True).shown:
+        (about,) = (study for study in whole.studies if study.study_id == finding.study_id)
+        begins = text.index(with_code(finding.what).striptags())
+        card = text[begins - 400 : begins]
+        assert f"of {words.plain(about.user)}, " in card
+        assert words.context(about) in card
+
+
+def test_the_column_of_node_time_adds_up_to_the_total() -> None:
+    whole = sample_report.report()
+    early = replace(
+        whole.studies[0].node_hours,
+        **dict.fromkeys(("saved", "low", "high", "by_chosen", "controls"), None),
+        exploring=12.5,
+    )
+    html = page.render(
+        replace(whole, studies=[replace(whole.studies[0], node_hours=early), *whole.studies[1:]])
+    )
+    table = html[html.index('<table class="studies"') :]
+    cells = re.findall(r'<td class="number" data-v="(-?[\d.]+)">[^<]*node-', table)
+    in_column = [float(value) for value in cells[::2]][: len(whole.studies)]
+    assert -12.5 in in_column, "what exploring took, before anything can be compared"
+
+
+def test_the_total_says_what_it_cost_and_how_sure_it_is(outline: Outline) -> None:
+    total = sample_report.report().total.node_hours
+    cost = view.cost(total)
+    assert cost is not None
+    facts = outline.text[: outline.text.index("What changed since")]
+    assert f"cost of exploring and comparing{words.node_time(cost)}" in facts
+    assert f"{words.level(0.95)} sure, however often one looks" in facts
+    nothing = sample_report.empty().total.node_hours
+    assert view.cost(nothing) is None
 
 
 def test_a_site_without_runs_has_a_page() -> None:

@@ -594,7 +594,7 @@ pub(crate) struct Report {
     /// What was made last, from the service.
     #[arg(long)]
     pub(crate) latest: bool,
-    /// A page (HTML) of your own studies: what status, show and history say.
+    /// The page (HTML) of your own studies that the latest report has; in a browser, if there is one.
     #[arg(long)]
     pub(crate) mine: bool,
     /// Which file of it: index.html, report.json, studies.csv, groups.csv or mail.txt.
@@ -605,7 +605,7 @@ pub(crate) struct Report {
         conflicts_with = "mine"
     )]
     pub(crate) file: ReportFileName,
-    /// Where it is written; standard output, if left out.
+    /// Where it is written. If left out: standard output, or a browser for --mine on a terminal.
     #[arg(long, value_name = "FILE", requires = "fetched")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -28,7 +28,6 @@ mod steering;
 mod targets;
 mod times;
 mod transfer;
-mod user_report;
 mod watch;
 
 use std::ffi::OsString;
@@ -273,8 +272,8 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Campaign(asked) => campaign::run(asked, &service()?).await,
         Command::Optimize(asked) => Ok(optimize::run(asked)?.into()),
         Command::Report(report) if report.mine => {
-            let text = user_report::page_of_mine(&service()?, &screen).await?;
-            Ok(report::put(report, text, "the page about your studies")?.into())
+            let page = service()?.own_report().await?;
+            Ok(report::show_mine(report, page)?.into())
         }
         Command::Report(report) if report.latest => {
             let file = service()?.report(report.file).await?;

@@ -1,9 +1,12 @@
 //! `io-autotune report`: makes the nightly report, or fetches the latest one.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use io_autotune_protocol::ReportFile;
 
@@ -20,9 +23,13 @@ pub(crate) enum ReportError {
     Program(std::io::Error),
     #[error("cannot write {path}: {source}")]
     Output {
-        path: std::path::PathBuf,
+        path: PathBuf,
         source: std::io::Error,
     },
+    #[error(
+        "neither HOME nor XDG_CACHE_HOME says where the page can be kept for a browser: give --output FILE"
+    )]
+    NoPlace,
 }
 
 /// Executes the program. Returns only on failure.
@@ -40,22 +47,67 @@ fn arguments(report: &Report) -> Vec<OsString> {
     arguments
 }
 
-/// Writes the text to a file, or returns it to be printed.
-pub(crate) fn put(report: &Report, text: String, what: &str) -> Result<String, ReportError> {
-    let Some(path) = &report.output else {
-        return Ok(text);
-    };
+/// The text to print for a fetched file.
+pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportError> {
+    let what = format!("{} of the night {}", report.file.as_str(), file.night);
+    match &report.output {
+        Some(path) => put(path, &file.content, &what),
+        None => Ok(file.content),
+    }
+}
+
+/// The text to print for the page of one's own studies. On a terminal, which cannot show a page, it
+/// is kept for a browser, and opened where there is one.
+pub(crate) fn show_mine(report: &Report, page: ReportFile) -> Result<String, ReportError> {
+    let what = format!("the page of your studies, of the night {},", page.night);
+    if let Some(path) = &report.output {
+        return put(path, &page.content, &what);
+    }
+    if !std::io::stdout().is_terminal() {
+        return Ok(page.content);
+    }
+    let path = kept(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))?;
+    let said = put(&path, &page.content, &what)?;
+    open(&path);
+    Ok(said)
+}
+
+fn put(path: &Path, text: &str, what: &str) -> Result<String, ReportError> {
     fs::write(path, text).map_err(|source| ReportError::Output {
-        path: path.clone(),
+        path: path.to_owned(),
         source,
     })?;
     Ok(format!("{what} is in {}\n", path.display()))
 }
 
-/// The text to print for a fetched file.
-pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportError> {
-    let what = format!("{} of the night {}", report.file.as_str(), file.night);
-    put(report, file.content, &what)
+/// The file in which the latest page is kept, in a directory that is there.
+fn kept(cache: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, ReportError> {
+    // As the XDG Base Directory Specification says, a relative path is none.
+    let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|it| it.is_absolute());
+    let cache = absolute(cache).or_else(|| Some(absolute(home)?.join(".cache")));
+    let directory = cache.ok_or(ReportError::NoPlace)?.join("io-autotune");
+    match fs::create_dir_all(&directory) {
+        Ok(()) => Ok(directory.join("report.html")),
+        Err(source) => Err(ReportError::Output {
+            path: directory,
+            source,
+        }),
+    }
+}
+
+/// Opens a file in the user's browser. Without a display, or if that fails, they have its path.
+fn open(path: &Path) {
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .into_iter()
+        .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
+    if has_display {
+        let _ = Command::new("xdg-open")
+            .arg(path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+    }
 }
 
 #[cfg(test)]
@@ -103,15 +155,38 @@ mod tests {
 
     #[test]
     fn a_page_of_ones_own_is_printed_or_written() {
-        let text = || "<!DOCTYPE html>".to_owned();
-        let printed = put(&parsed("io-autotune report --mine"), text(), "the page");
-        assert_eq!(printed.unwrap(), text());
+        let page = ReportFile {
+            night: "2026-11-20".into(),
+            content: "<!doctype html>".into(),
+        };
+        // The standard output of a test is no terminal.
+        let printed = show_mine(&parsed("io-autotune report --mine"), page.clone());
+        assert_eq!(printed.unwrap(), page.content);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine.html");
         let line = format!("io-autotune report --mine --output {}", path.display());
-        let said = put(&parsed(&line), text(), "the page").unwrap();
-        assert_eq!(said, format!("the page is in {}\n", path.display()));
-        assert_eq!(fs::read_to_string(path).unwrap(), text());
+        let said = show_mine(&parsed(&line), page.clone()).unwrap();
+        let expected = format!(
+            "the page of your studies, of the night 2026-11-20, is in {}\n",
+            path.display()
+        );
+        assert_eq!(said, expected);
+        assert_eq!(fs::read_to_string(path).unwrap(), page.content);
+    }
+
+    #[test]
+    fn a_page_is_kept_in_the_user_s_cache() {
+        let directory = tempfile::tempdir().unwrap();
+        let [cache, home] = ["cache", "home"].map(|name| directory.path().join(name));
+        let both = kept(Some(cache.clone().into()), Some(home.clone().into()));
+        assert_eq!(both.unwrap(), cache.join("io-autotune/report.html"));
+        let relative = kept(Some("cache".into()), Some(home.clone().into()));
+        assert_eq!(
+            relative.unwrap(),
+            home.join(".cache/io-autotune/report.html")
+        );
+        assert!(home.join(".cache/io-autotune").is_dir());
+        assert!(matches!(kept(None, None), Err(ReportError::NoPlace)));
     }
 
     #[test]

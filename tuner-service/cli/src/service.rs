@@ -303,6 +303,11 @@ impl Service {
         self.get(&format!("/v1/report/{}", file.as_str())).await
     }
 
+    /// The page of the caller's own studies, of the latest report.
+    pub(crate) async fn own_report(&self) -> Result<ReportFile, CliError> {
+        self.get("/v1/report/mine").await
+    }
+
     pub(crate) async fn steer<B: Serialize>(
         &self,
         study_id: i64,

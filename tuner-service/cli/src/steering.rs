@@ -465,11 +465,8 @@ async fn many(
     };
     let answer = service.order(&request, ends).await?;
     output_of(change.output.json, &answer, |answer| {
-        let number = answer
-            .order_id
-            .map_or_else(String::new, |id| format!(" (order {id})"));
         format!(
-            "done: {what}{number}.\n{}\n{}",
+            "done: {what}.\n{}\n{}",
             undoing(answer.line, change.has_reason()),
             render::affected(answer, screen)
         )

@@ -117,6 +117,10 @@ pub struct Compared {
     pub control: Elapsed,
     /// The tuned runs.
     pub tuned: Elapsed,
+    /// True if they were made before the search had ended, for its proof: the tuned runs had the
+    /// best by then, and not what was chosen in the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_choice: bool,
 }
 
 /// Estimates of the objective without the noise that is explained by how other runs fared at the

@@ -216,7 +216,12 @@ def _document(
     def groups(name: Callable[[Study], str | None]) -> list[Group]:
         return _groups(evaluations, gains, name)
 
-    users = groups(lambda study: study.user)
+    names = {study.uid: study.user for study in studies}
+    users = [
+        replace(one, name=names[int(one.name)], uid=int(one.name))
+        # Two users may have had one name, the second after the first had left.
+        for one in groups(lambda study: str(study.uid))
+    ]
     accounts = groups(lambda study: study.account)
     of_budgets = {
         "user": users,
@@ -300,11 +305,22 @@ def _findings(evaluations: list[Assessed], gains: list[Gain]) -> list[Finding]:
     listed = [
         (order.index(finding.kind), -each.study.node_hours.used, place, finding)
         for place, (each, gain) in enumerate(zip(evaluations, gains, strict=True))
-        for finding in each.findings
         # A loss that does not hold against all studies' looks is not shown as one either.
-        if finding.kind != "regression" or gain.verdict == each.study.gain.verdict
+        for finding in told(each.findings, loses=gain.verdict == each.study.gain.verdict)
     ]
     return [finding for *_, finding in sorted(listed, key=lambda each: each[:3])]
+
+
+def told(findings: list[Finding], *, loses: bool) -> list[Finding]:
+    """The findings of one study that are shown, none of which asks for the contrary of another.
+
+    Who should search anew, because what was chosen is slower, cannot also end the search because
+    of what it has cost.
+    """
+    shown = [each for each in findings if each.kind != "regression" or loses]
+    if any(each.kind == "regression" for each in shown):
+        return [each for each in shown if each.kind != "waste"]
+    return shown
 
 
 def _instant(moment: datetime) -> str:

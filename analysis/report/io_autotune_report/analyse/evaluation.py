@@ -109,6 +109,7 @@ def evaluate(
             noise=understanding.noise(here),
             cluster=study.cluster,
             full_name=study.full_name,
+            uid=study.owner_uid,
             measures=measured(here, chosen, measures),
         ),
         estimators.spent(runs),

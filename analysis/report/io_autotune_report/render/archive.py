@@ -1,6 +1,8 @@
 """The directory of nights: folders, an index, and the link ``latest``.
 
-A folder appears at once, by a rename; the next night removes what a killed one left.
+A folder appears at once, by a rename; the next night removes what a killed one left. The latest
+night has a page for each user beside its own, which the service gives to that user; earlier nights
+lose theirs.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ import msgspec
 from io_autotune_report.document import Night, Report, Study
 from io_autotune_report.forgotten import Forgotten, names_any, without_names
 from io_autotune_report.json_text import dumps
+from io_autotune_report.own_report import own_report, owners
 from io_autotune_report.previous_report import Earlier
 from io_autotune_report.render import mail, page, tables
 
 UNFINISHED = ".unfinished-"
 REPLACED = ".replaced-"
 LATEST = "latest"
+USERS = "users"
+"""In the latest night: ``UID.html`` for each user, as the service looks for it."""
 
 
 class ArchiveError(Exception):
@@ -84,6 +89,8 @@ class Archive:
             self._sweep()
             self._replace(report, span.folder)
             self._link_latest()
+            for folder in self._single()[:-1]:
+                shutil.rmtree(self._directory / folder / USERS, ignore_errors=True)
             self._write_index()
         except OSError as error:
             raise ArchiveError(
@@ -146,6 +153,8 @@ class Archive:
         unfinished = self._directory / f"{UNFINISHED}{folder}"
         unfinished.mkdir()
         _write_files(report, Night.of(report, folder), unfinished)
+        if _is_day(folder) and not any(later > folder for later in self._single()):
+            _write_own_pages(report, unfinished / USERS)
         _put(unfinished, self._directory / folder, self._directory / f"{REPLACED}{folder}")
 
     def _sweep(self) -> None:
@@ -192,6 +201,14 @@ def _write_files(report: Report, night: Night, directory: Path) -> None:
     with (directory / "report.json").open("w", encoding="utf-8") as file:
         file.writelines(json_parts(report))
     _write_text(directory / "index.html", page.render(report, index="../index.html"))
+
+
+def _write_own_pages(report: Report, directory: Path) -> None:
+    """Write each user's page, of their studies alone."""
+    directory.mkdir()
+    for owner in owners(report):
+        text = page.render(own_report(report, owner), owner=owner.name)
+        (directory / f"{owner.uid}.html").write_text(text, encoding="utf-8")
 
 
 def json_parts(report: Report) -> Iterator[str]:

@@ -35,8 +35,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _total(report.total)
     yield ""
     yield from _list("Since the night before:", [_change(each) for each in report.changes])
+    owners = {study.study_id: study.user for study in report.studies}
     urgent = [each for each in report.findings if each.needs_a_person]
-    yield from _list("To look at:", [_finding(each) for each in urgent])
+    yield from _list("To look at:", [_finding(each, owners.get(each.study_id)) for each in urgent])
     proposed = [one for one in report.site_defaults if one.values and one.in_force is None]
     yield from _list("A default for everybody:", [_proposal(one) for one in proposed])
     yield from _applications(report)
@@ -121,8 +122,10 @@ def _change(change: Change) -> str:
     return change.what if change.application is None else f"{change.application}: {change.what}"
 
 
-def _finding(finding: Finding) -> str:
-    return f"{finding.application} ({finding.kind.replace('_', ' ')}): {finding.what} {finding.do}"
+def _finding(finding: Finding, owner: str | None) -> str:
+    whose = "" if owner is None else f" of {owner}"
+    kind = finding.kind.replace("_", " ")
+    return f"{finding.application}{whose} ({kind}): {finding.what} {finding.do}"
 
 
 def _wrapped(text: str, first: str = "", other: str = "") -> list[str]:

@@ -76,7 +76,7 @@ pub(crate) fn run(
         .elapsed
         .map(|elapsed| format!(" took {} s", seconds(elapsed, None)));
     let elapsed = elapsed.unwrap_or_else(|| " has ended".to_owned());
-    let role = run.role.map_or("", plain::role);
+    let role = run.role.map_or("", |role| plain::role(role, run.phase));
     let differs = run.differs.as_ref().filter(|differs| !differs.0.is_empty());
     let with = differs.map_or_else(|| role.to_owned(), |differs| format!("{role}, {differs}"));
     let counts = match run.state {

@@ -5,7 +5,6 @@ use io_autotune_protocol::shown;
 use unicode_width::UnicodeWidthStr;
 
 use super::fold::{labelled, lines, pieces};
-use super::markup::escaped;
 use crate::format::Wanted;
 use crate::screen::Screen;
 
@@ -300,34 +299,6 @@ impl Columns {
         }
         let bytes = writer.into_inner().map_err(|error| error.into_error())?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// The list as a table of a page, with nothing cut.
-    pub(crate) fn html(&self) -> String {
-        let side = |column: &Column| match column.right {
-            true => " class=\"number\"",
-            false => "",
-        };
-        let mut html = String::from("<div class=\"wide\"><table>\n<thead><tr>");
-        for column in &self.columns {
-            let name = escaped(&column.name);
-            html.push_str(&format!("<th scope=\"col\"{}>{name}</th>", side(column)));
-        }
-        html.push_str("</tr></thead>\n<tbody>\n");
-        for row in &self.rows {
-            html.push_str("<tr>");
-            for (cell, column) in row.iter().zip(&self.columns) {
-                let text = escaped(&cell.text);
-                let text = match cell.tone.marked() {
-                    None => text,
-                    Some((class, _)) => format!("<span class=\"{class}\">{text}</span>"),
-                };
-                html.push_str(&format!("<td{}>{text}</td>", side(column)));
-            }
-            html.push_str("</tr>\n");
-        }
-        html.push_str("</tbody></table></div>\n");
-        html
     }
 
     fn widths(&self, most: Option<usize>) -> Vec<usize> {

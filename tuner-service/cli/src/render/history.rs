@@ -93,7 +93,7 @@ fn cell(name: &str, run: &RunSummary, spread: Option<f64>, how: How<'_>) -> Cell
         "Role" => match (run.role, how.exact) {
             (None, _) => "-".to_owned(),
             (Some(role), true) => role.to_string(),
-            (Some(role), false) => plain::role(role).to_owned(),
+            (Some(role), false) => plain::role(role, run.phase).to_owned(),
         },
         "State" => {
             let state = run.outcome.clone().unwrap_or_else(|| "-".to_owned());

@@ -36,9 +36,11 @@ pub(crate) fn plain(sentence: &str) -> String {
         .fold(said, |said, (exact, plain)| said.replace(exact, plain))
 }
 
-/// The purpose of a run, in a word or two.
-pub(crate) fn role(role: Role) -> &'static str {
+/// The purpose of a run that began in this phase, in a word or two.
+pub(crate) fn role(role: Role, phase: Phase) -> &'static str {
     match role {
+        // A proof, which comes before the choice, runs the best by then.
+        Role::Settled if phase != Phase::Settled => "best so far",
         Role::Baseline => "default",
         Role::Design | Role::Search => "exploring",
         Role::Control => "comparison",
@@ -151,7 +153,9 @@ pub(crate) mod tests {
     #[test]
     fn no_role_and_no_phase_is_told_in_an_inner_word() {
         for one in Role::ALL {
-            assert_plain(role(*one));
+            for phase in [Phase::Search, Phase::Settled] {
+                assert_plain(role(*one, phase));
+            }
             assert_plain(&because(*one, "settled on the best known parametrization"));
         }
         for one in Phase::ALL {

@@ -286,7 +286,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             false => format!("; by what is known now {expected}"),
         };
         rest.push_str(&format!(
-            "cost         exploring has lost about {most} runs of the default{time}{now}; {:.1} may be lost by now\n",
+            "cost         exploring has lost about {most} runs of the default{time}{now}; its limit by now is {:.1}\n",
             regret.budget
         ));
     }
@@ -361,10 +361,15 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
         }
     };
     if study.tuned.is_some() {
-        // A proof compares them before the search has ended.
-        let (control, tuned) = match study.phase {
-            Phase::Settled => ("for comparison, since the choice", "since the choice"),
-            _ => (
+        let compared = study
+            .assessment
+            .as_ref()
+            .and_then(|known| known.gain.compared);
+        let is_of_proof = compared.is_some_and(|runs| runs.before_choice);
+        // A service before 0.4 does not say which they are.
+        let (control, tuned) = match is_of_proof || study.phase != Phase::Settled {
+            false => ("for comparison, since the choice", "since the choice"),
+            true => (
                 "for comparison, before the choice",
                 "before the choice, with the best by then",
             ),
@@ -453,10 +458,22 @@ pub(super) mod tests {
         assert!(text.contains("default     1"), "{text}");
         assert!(text.contains("tuned       3"), "{text}");
         assert!(text.contains("for comparison, since the choice"), "{text}");
-        let proving = settled(json!({ "phase": "search", "tuned": { "n": 3, "mean": 8.0 } }));
-        let text = study(&proving, &Screen::plain());
-        assert!(!text.contains("since the choice"), "{text}");
-        assert!(text.contains("for comparison, before the choice"), "{text}");
+        let side = json!({ "n": 3, "mean": 8.0 });
+        let proven = settled(json!({ "tuned": side, "assessment": {
+            "epoch": 1, "effects": [], "findings": [],
+            "gain": {
+                "verdict": "not_yet", "reason": "", "share": null, "low": null, "high": null,
+                "level": 0.975, "tuned_runs": 3, "control_runs": 3, "detectable": null,
+                "runs_needed": null, "evidence": 1.0,
+                "compared": { "control": side, "tuned": side, "before_choice": true },
+            },
+        } }));
+        let proving = settled(json!({ "phase": "search", "tuned": side }));
+        for one in [proving, proven] {
+            let text = study(&one, &Screen::plain());
+            assert!(!text.contains("since the choice"), "{text}");
+            assert!(text.contains("for comparison, before the choice"), "{text}");
+        }
     }
 
     #[test]

@@ -106,10 +106,11 @@ struct Sides {
 }
 
 impl Sides {
-    fn compared(&self) -> Option<Compared> {
+    fn compared(&self, before_choice: bool) -> Option<Compared> {
         Some(Compared {
             control: elapsed_of(&self.control)?,
             tuned: elapsed_of(&self.tuned)?,
+            before_choice,
         })
     }
 }
@@ -320,7 +321,8 @@ impl Evidence {
         }
         let compared = self.noise().and_then(|noise| {
             let effect = self.effect_in(epoch, &noise)?;
-            let sides = self.sides.as_ref().and_then(Sides::compared);
+            let sides = self.sides.as_ref();
+            let sides = sides.and_then(|sides| sides.compared(self.is_proof));
             Some(gain::of(&effect, sides, self.is_beside, noise.explained()))
         });
         let own = compared.unwrap_or_else(|| {
@@ -382,7 +384,8 @@ impl Evidence {
     fn proven(&self, epoch: i32) -> Option<Gain> {
         let effect = self.proof_effect(epoch)?;
         let said = "Claimed before the search had ended, of what was recommended then.";
-        let sides = self.proof.as_ref().and_then(|proof| proof.sides.compared());
+        let proof = self.proof.as_ref();
+        let sides = proof.and_then(|proof| proof.sides.compared(true));
         let gain = gain::of(&effect, sides, self.is_beside, Some(said.to_owned()));
         gain.verdict.is_resolved().then_some(gain)
     }

@@ -169,12 +169,16 @@ impl<'a> Reader<'a> {
         let trials = u64::from(progress.budget).saturating_sub(progress.explored);
         let left = self.facts.runs_with(trials);
         let to_a_choice = format!("{} to a choice", runs(left));
+        let to_go = match trials < left {
+            true => format!("{}, of which {trials} explore", more_runs(left)),
+            false => more_runs(left),
+        };
         let explores = |what: &str| Told {
             says: format!(
                 "{what}: {} of {} exploring runs have ended, and it chooses after about {}",
                 progress.explored.min(u64::from(progress.budget)),
                 progress.budget,
-                more_runs(left)
+                to_go
             ),
             short: to_a_choice.clone(),
             runs: Some(left),
@@ -242,7 +246,7 @@ impl<'a> Reader<'a> {
                         "the best known values, as most runs between two trials: the next trial after {}, \
                          and it chooses after about {}",
                         runs(trial),
-                        more_runs(left)
+                        to_go
                     ),
                     short: to_a_choice,
                     runs: Some(trial),

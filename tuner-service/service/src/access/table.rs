@@ -199,6 +199,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         &[(ReportReader, All), (Operator, All), (Admin, All)],
         REPORT,
     ),
+    get("/v1/report/mine", &[(User, Own)], NOBODY),
     post("/v1/runs/start", BEFORE_NODES, NODES),
     post("/v1/runs/directives", BEFORE_NODES, DIRECTIVES),
     post("/v1/runs/finish", NODE, NODES)

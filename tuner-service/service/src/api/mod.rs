@@ -241,6 +241,7 @@ impl Service {
         doctor::doctor,
         retention::remove,
         report::file,
+        report::mine,
         health::health,
         health::ready,
         health::openapi,
@@ -316,6 +317,7 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/outcomes", post(outcomes::store))
         .route("/v1/doctor", get(doctor::doctor))
         .route("/v1/report/{file}", get(report::file))
+        .route("/v1/report/mine", get(report::mine))
         .route("/v1/studies", get(studies::list))
         .route("/v1/studies/{study_id}", get(studies::show))
         .route("/v1/studies/{study_id}/export", get(transfer::export))

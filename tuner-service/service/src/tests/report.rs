@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{ADMIN, ALICE, OPERATOR, REPORT_READER, TestService};
+use super::{ADMIN, ALICE, BOB, OPERATOR, REPORT_READER, TestService};
 
 /// The files that the report has each night.
 const FILES: [&str; 5] = [
@@ -84,6 +84,44 @@ async fn who_may_not_read_the_report_does_not_learn_whether_there_is_one() {
             .forbidden(),
         before
     );
+}
+
+/// Adds pages of users' own to a night.
+fn own_pages(directory: &std::path::Path, night: &str, owners: &[u32]) {
+    let users = directory.join(night).join("users");
+    std::fs::create_dir(&users).unwrap();
+    for uid in owners {
+        std::fs::write(users.join(format!("{uid}.html")), format!("of {uid}")).unwrap();
+    }
+}
+
+/// Attack (others): A user asks for the page of another user's studies.
+/// Outcome: Nothing in the request names a page: each caller has their own, and an admin has no
+/// other.
+#[tokio::test]
+async fn each_user_has_the_page_of_their_own_studies_and_no_other() {
+    let (service, directory) = serving().await;
+    let mine = async |uid| service.user(uid).get("/v1/report/mine").await;
+    let none = mine(ALICE).await.refused(404, "no_report");
+    assert!(none.contains("io-autotune status"), "{none}");
+    night(&directory, "2026-11-20");
+    own_pages(&directory, "2026-11-20", &[ALICE, ADMIN]);
+    for uid in [ALICE, ADMIN] {
+        let content = format!("of {uid}");
+        let expected = json!({ "night": "2026-11-20", "content": content });
+        assert_eq!(mine(uid).await.ok(), expected);
+    }
+    assert_eq!(mine(BOB).await.refused(404, "no_report"), none);
+    for file in [format!("{ALICE}.html"), format!("users%2F{ALICE}.html")] {
+        let path = format!("/v1/report/{file}");
+        service.user(ADMIN).get(&path).await.bad_request();
+    }
+    for path in [
+        format!("/v1/report/users/{ALICE}.html"),
+        format!("/v1/report/mine/{ALICE}"),
+    ] {
+        assert_eq!(service.user(ADMIN).get(&path).await.status, 404);
+    }
 }
 
 #[tokio::test]

@@ -63,4 +63,5 @@ def node_hours_of(studies: Sequence[Part]) -> NodeHours:
         exploring=exploring,
         controls=controls,
         a_month=math.fsum(now) if now else None,
+        level=None if low is None else 1 - ERROR,
     )

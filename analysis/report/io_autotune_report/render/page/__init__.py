@@ -19,12 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["render", "render_index"]
 
 
-def render(report: Report, *, index: str | None = None) -> str:
-    """The page; ``index`` is the index of nights, relative to it."""
+def render(report: Report, *, index: str | None = None, owner: str | None = None) -> str:
+    """The page; ``index`` is the index of nights, relative to it.
+
+    ``owner`` is who all of the studies are of, if it is one user's own page.
+    """
     detailed = selection.detailed(report)
     return template("report.html.j2").render(
         report=report,
         index=index,
+        owner=owner,
+        elsewhere=(
+            "All of them are in the files beside this page."
+            if owner is None
+            else "io-autotune status and show have all of them."
+        ),
         findings=selection.findings(report, asking=True),
         notes=selection.findings(report, asking=False),
         savers=selection.savers(report),
@@ -36,7 +45,7 @@ def render(report: Report, *, index: str | None = None) -> str:
         groups=view.groups(report),
         verdicts=view.verdicts(report),
         budgets=selection.budgets(report),
-        names={study.study_id: study.application for study in report.studies},
+        by_id={study.study_id: study for study in report.studies},
     )
 
 

@@ -80,6 +80,13 @@ def share_saved(hours: NodeHours) -> float | None:
     return hours.saved / (hours.used + hours.saved)
 
 
+def cost(hours: NodeHours) -> float | None:
+    """What finding and proving took: exploring and control runs, beyond what else they had run."""
+    if hours.exploring is None and hours.controls is None:
+        return None
+    return (hours.exploring or 0.0) + (hours.controls or 0.0)
+
+
 def verdicts(report: Report) -> dict[str, int]:
     """Studies by verdict, without empty ones."""
     counts = {

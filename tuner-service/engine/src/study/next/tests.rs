@@ -186,7 +186,7 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
     let (rule, says) = left(&searching);
     assert_eq!(rule, Rule::Search, "30 is a multiple of three");
     assert!(
-        says.ends_with("it chooses after about 90 more runs"),
+        says.ends_with("it chooses after about 90 more runs, of which 30 explore"),
         "{says}"
     );
     searching.progress.total = 31;
@@ -195,7 +195,7 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
         (
             Rule::BestBetween,
             "the best known values, as most runs between two trials: the next trial after 2 runs, and it \
-             chooses after about 90 more runs"
+             chooses after about 90 more runs, of which 30 explore"
                 .to_owned()
         )
     );
@@ -205,7 +205,9 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
     let (_, says) = left(&searching);
     let all = 6 + 3 * 44;
     assert!(
-        says.ends_with(&format!("it chooses after about {all} more runs")),
+        says.ends_with(&format!(
+            "it chooses after about {all} more runs, of which 50 explore"
+        )),
         "{says}"
     );
 }
