@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from pwd import getpwnam
 
 from clusters import STUDY_SETTINGS
 from day.asker import Answer, Asked, Asker
@@ -193,6 +195,16 @@ class Service:
     def nights(self) -> Path:
         """The directory whose reports it serves."""
         return self.place.paths.root / f"{self.name}-nights"
+
+    def publish(self, night: str, pages: Mapping[str, str]) -> None:
+        """Serve a night as the latest, with these pages of users' own."""
+        own = self.nights / night / "users"
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(parents=True)
+        for user, text in pages.items():
+            (own / f"{getpwnam(user).pw_uid}.html").write_text(text, encoding="utf-8")
+        (self.nights / "latest").unlink(missing_ok=True)
+        (self.nights / "latest").symlink_to(night)
 
     @property
     def database_url(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from pwd import getpwnam
 
 import pytest
 
@@ -90,10 +89,7 @@ def asked(served: Service) -> None:
     """See to it that there is something to print."""
     if not served.ask(ALICE, "status", "printed"):
         served.run(ALICE, "printed")
-        own = served.nights / "2026-11-20" / "users" / f"{getpwnam(ALICE).pw_uid}.html"
-        own.parent.mkdir(parents=True)
-        own.write_text("<!doctype html>\n", encoding="utf-8")
-        (served.nights / "latest").symlink_to("2026-11-20")
+        served.publish("2026-11-20", {ALICE: "<!doctype html>\n"})
 
 
 @pytest.mark.parametrize("command", PRINTING)

@@ -118,9 +118,3 @@ def test_a_reset_that_is_tried_says_what_would_be_dropped(served: Service, settl
     assert "would be dropped: the gain: " in done.stdout, done.stdout
     assert "would be dropped: the choice: " in done.stdout
     assert served.study(APP)["epoch"] == settled["epoch"]
-
-
-def test_an_export_of_all_that_it_knows_is_said_in_its_page(served: Service, settled: Json) -> None:
-    page = served.tuner(ALICE, "report", "--mine").stdout
-    assert "less marked I/O seconds than the default" in page
-    assert f'id="study-{settled["study_id"]}"' in page

@@ -118,5 +118,3 @@ def test_no_study_has_two_cards_that_exclude_each_other() -> None:
     both = [of("regression"), of("drift"), of("waste")]
     assert [each.kind for each in told(both, loses=True)] == ["regression", "drift"]
     assert [each.kind for each in told(both, loses=False)] == ["drift", "waste"]
-
-
