@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import sample_report
 import screenshots
-from io_autotune_report.document import Night
+from io_autotune_report.document import Night, NodeHours
 from io_autotune_report.render import page
 from io_autotune_report.render.page import selection, svg, view, words
 from io_autotune_report.render.page.environment import with_code
@@ -264,7 +264,7 @@ def test_a_card_says_whose_study_it_is_about() -> None:
     text = Outline(page.render(whole)).text
     for finding in selection.findings(whole, asking=True).shown:
         (about,) = (study for study in whole.studies if study.study_id == finding.study_id)
-        begins = text.index(with_code(finding.what).striptags())
+        begins = text.index(Outline(with_code(finding.what)).text)
         card = text[begins - 400 : begins]
         assert f"of {words.plain(about.user)}, " in card
         assert words.context(about) in card
@@ -272,11 +272,7 @@ def test_a_card_says_whose_study_it_is_about() -> None:
 
 def test_the_column_of_node_time_adds_up_to_the_total() -> None:
     whole = sample_report.report()
-    early = replace(
-        whole.studies[0].node_hours,
-        **dict.fromkeys(("saved", "low", "high", "by_chosen", "controls"), None),
-        exploring=12.5,
-    )
+    early = NodeHours(40.0, None, None, None, None, 12.5, None, None)
     html = page.render(
         replace(whole, studies=[replace(whole.studies[0], node_hours=early), *whole.studies[1:]])
     )
