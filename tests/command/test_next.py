@@ -95,13 +95,13 @@ RIGHT = {
         ordered("pin", "cb_nodes=2"), "pinned", "the pinned values", "until somebody ends that"
     ),
     "next-frozen": Right(
-        ordered("freeze"), "frozen", "the best known values", "because the study is frozen by order"
+        ordered("freeze"), "frozen", "the best known values", "until somebody ends that"
     ),
     "next-off": Right(
         ordered("off", "--until", "now+2days"),
         "off",
         "nothing is applied",
-        "is turned off by order",
+        "is turned off until",
     ),
     "next-mixed": Right(
         mixed,

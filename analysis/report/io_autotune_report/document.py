@@ -17,6 +17,15 @@ SCHEMA = "io-autotune-report/1"
 Value = str | int | float
 """A parameter's value, as the catalogue spells it."""
 
+PHASES = {
+    "baseline": "first runs",
+    "design": "exploring",
+    "search": "exploring",
+    "settled": "chosen",
+    "pinned": "pinned",
+}
+"""What people are told of a study's phase, as ``io-autotune status`` tells it."""
+
 Verdict = Literal["faster", "slower", "not_yet", "no_effect", "unclear"]
 """What may be said of a gain.
 
@@ -182,6 +191,7 @@ class RunPoint:
     elapsed: float
     role: str
     chosen: bool
+    """Whether it had what is chosen, or pinned, and was made since then."""
     outlier: bool
 
 
@@ -194,7 +204,7 @@ class Parameter:
     """``None`` where the parameter does not exist under the default."""
     chosen: Value | None
     importance: float | None
-    """The largest share of the three ways, if any speaks."""
+    """Its own share of the variance beside the others', by ANOVA, or else by the forest."""
 
 
 @dataclass(frozen=True)

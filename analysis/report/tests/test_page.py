@@ -18,7 +18,7 @@ from io_autotune_report.document import Night, NodeHours
 from io_autotune_report.render import page
 from io_autotune_report.render.page import selection, svg, view, words
 from io_autotune_report.render.page.environment import with_code
-from io_autotune_report.render.page.figures import inside_job
+from io_autotune_report.render.page.figures import inside_job, site
 
 VOID = {"meta", "link", "br", "input", "img"}
 CSS = Path(page.__file__).with_name("assets") / "page.css"
@@ -163,13 +163,13 @@ def test_months_and_quarters_are_what_the_total_grew_by() -> None:
         [
             view.Period("July\u00a02026", -3.0),
             view.Period("April\u00a02026", 20.0),
-            view.Period("March\u00a02026", 5.0),
+            view.Period("until March\u00a02026", 5.0),
         ],
     )
     assert [(row.label, row.saved) for row in quarters[1]] == [
         ("Q3\u00a02026", -3.0),
         ("Q2\u00a02026", 20.0),
-        ("Q1\u00a02026", 5.0),
+        ("until Q1\u00a02026", 5.0),
     ]
     assert view.periods(nights[:2]) == [], "one month is the total"
     decades = [(f"{year}-{month:02}-28", 0.0) for year in (2024, 2025) for month in range(1, 13)]
@@ -293,6 +293,35 @@ def test_the_total_says_what_it_cost_and_how_sure_it_is(outline: Outline) -> Non
     assert view.cost(nothing) is None
 
 
+def test_who_saved_and_who_lost_are_told_apart() -> None:
+    whole = sample_report.report()
+    claimed = view.by_claim(whole)
+    assert claimed is not None
+    number, theirs, others = claimed
+    assert number == sum(study.gain.verdict == "faster" for study in whole.studies)
+    saved = whole.total.node_hours.saved
+    assert saved is not None
+    assert theirs + others == pytest.approx(saved)
+    assert view.by_claim(sample_report.empty()) is None
+
+
+def test_the_nights_are_drawn_at_their_days() -> None:
+    nights = [("2026-11-01", 1.0), ("2026-11-08", 2.0), ("2026-11-09", 3.0)]
+    drawn = site.history(nights)
+    assert drawn is not None
+    (line,) = re.findall(r'd="M([^"]*)" class="line tuned"', str(drawn))
+    x = [float(point.split()[0]) for point in line.split("L")]
+    assert (x[1] - x[0]) / (x[2] - x[1]) == pytest.approx(7.0, rel=0.02)
+
+
+def test_what_nothing_is_compared_of_yet_is_told_by_what_exploring_took() -> None:
+    nothing = NodeHours(40.0, None, None, None, None, None, None, None)
+    assert words.saved_sentence(nothing) == "Nothing can be compared with the default yet."
+    for exploring, did in ((2.0, "cost 2.0"), (-2.0, "saved 2.0")):
+        said = words.saved_sentence(replace(nothing, exploring=exploring))
+        assert f"Exploring has {did}{words.NBSP}node-hours" in said
+
+
 def test_a_site_without_runs_has_a_page() -> None:
     outline = Outline(page.render(sample_report.empty()))
     assert "Not yet" in outline.text
@@ -329,7 +358,7 @@ def test_a_large_site_fits_and_the_page_says_what_it_leaves_out() -> None:
 def test_details_are_for_news_then_claims_then_use() -> None:
     whole = sample_report.report(studies=600)
     shown = {study.study_id for study in selection.detailed(whole)}
-    news = {finding.study_id for finding in whole.findings}
+    news = {finding.study_id for finding in whole.findings if finding.needs_a_person}
     news |= {change.study_id for change in whole.changes if change.study_id is not None}
     assert news <= shown
     claimed = [study for study in whole.studies if words.claims(study.gain)]

@@ -324,8 +324,19 @@ def test_a_search_that_costs_much_and_finds_nothing() -> None:
 def test_tuning_that_surely_cost_more_than_it_saved_is_waste() -> None:
     runs = frame(settled(30, 1.0, noise(9, 0.1)))
     lost = replace(HOURS, saved=-7.0, low=-9.0, high=-5.0)
-    assert "cost 7.0 node-hours more" in listed(runs, hours=lost)["waste"].what
-    assert listed(runs, hours=replace(lost, high=1.0)) == {}
+    waste = listed(runs, phase="search", hours=lost)["waste"]
+    assert "cost 7.0 node-hours more" in waste.what
+    assert "enough explored" in waste.do, "what is recommended now saves something"
+    worse = replace(lost, by_chosen=-1.0)
+    assert "default is best" in listed(runs, phase="search", hours=worse)["waste"].do
+    assert listed(runs, phase="search", hours=replace(lost, high=1.0)) == {}
+
+
+def test_nobody_is_asked_to_end_a_search_that_has_ended() -> None:
+    runs = frame(settled(30, 1.0, noise(9, 0.1)))
+    lost = replace(HOURS, saved=-7.0, low=-9.0, high=-5.0)
+    for phase in ("settled", "pinned"):
+        assert listed(runs, phase=phase, hours=lost) == {}
 
 
 def test_where_the_default_is_best_stopping_is_a_result() -> None:

@@ -33,18 +33,30 @@ impl From<Mixture> for Reason {
     }
 }
 
+impl Mixture {
+    /// The finding. A study that is `observed` applies nothing until it is settled what its work is;
+    /// any other is tuned on.
+    pub fn told(&self, observed: bool) -> String {
+        if !observed {
+            return self.to_string();
+        }
+        format!(
+            "{}, which looks like different work under one name; nothing is applied until that is \
+             settled",
+            fmt::from_fn(|f| different(f, self.cv, self.runs, self.tuned, self.modes))
+        )
+    }
+}
+
 /// The text of the finding, while the study is still tuned.
 impl fmt::Display for Mixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         different(f, self.cv, self.runs, self.tuned, self.modes)?;
         f.write_str(if self.in_turn {
-            " in turn, which looks like two works under one name: give each its own with \
-             app=NAME, or confirm that they are one application with `io-autotune accept APP`; \
-             tuning goes on meanwhile"
+            " in turn, which looks like two works under one name; tuning goes on meanwhile"
         } else {
-            ", but it cannot be told whether the work differs or the machine was busy for a while: \
-             tuning goes on; if it is different work, give each its own name with app=NAME, \
-             otherwise say so with `io-autotune accept APP`"
+            ", but it cannot be told whether the work differs or the machine was busy for a while; \
+             tuning goes on"
         })
     }
 }
@@ -54,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_says_what_to_do() {
+    fn a_finding_says_what_differs_and_whether_tuning_goes_on() {
         let mixture = Mixture {
             cv: 0.4,
             runs: 8,
@@ -67,9 +79,10 @@ mod tests {
             let start = "the last 8 runs of the default gather around two times, 10 s and 20 s";
             assert!(text.starts_with(start), "{text}");
             assert_eq!(text.contains("two works under one name"), in_turn);
-            for what in ["app=NAME", "`io-autotune accept APP`", "tuning goes on"] {
-                assert!(text.contains(what), "{text}");
-            }
+            assert!(text.contains("tuning goes on"), "{text}");
+            let observed = Mixture { in_turn, ..mixture }.told(true);
+            assert!(observed.starts_with(start), "{observed}");
+            assert!(observed.ends_with("nothing is applied until that is settled"));
         }
     }
 }

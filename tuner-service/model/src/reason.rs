@@ -855,8 +855,10 @@ impl fmt::Display for Reason {
                 vetoed,
             } => {
                 settled(f, *mean, *n, *default_mean, *is_default)?;
-                if let Some(stopped) = stopped {
-                    write!(f, "; the search ended early, because {stopped}")?;
+                match stopped {
+                    Some(stopped) => write!(f, "; the search ended early, because {stopped}")?,
+                    None if *is_default => f.write_str("; nothing better was found")?,
+                    None => {}
                 }
                 match vetoed {
                     Some(vetoed) => write!(f, "; not {}: {vetoed}", vetoed.parametrization),
@@ -870,7 +872,7 @@ impl fmt::Display for Reason {
             } => {
                 f.write_str("best known parametrization so far")?;
                 beside_default(f, *mean, *n, *default_mean)?;
-                f.write_str(": a proof, before the search goes on")
+                f.write_str(": it is compared with the default before the search goes on")
             }
             Reason::BestKnown {
                 because,
@@ -918,7 +920,7 @@ fn settled(
     is_default: bool,
 ) -> fmt::Result {
     if is_default {
-        f.write_str("settled on the default: nothing better was found")?;
+        f.write_str("settled on the default")?;
     } else {
         f.write_str("settled on the best known parametrization")?;
     }
@@ -931,12 +933,14 @@ fn beside_default(
     n: u64,
     default_mean: Option<f64>,
 ) -> fmt::Result {
-    if let Some(mean) = mean {
-        write!(f, " ({} of {n})", seconds(mean))?;
-    }
-    match default_mean {
-        Some(default) => write!(f, ", default {}", seconds(default)),
-        None => Ok(()),
+    let mean = mean.map(|mean| match n {
+        1 => format!("{} in one run", seconds(mean)),
+        _ => format!("{}, the mean of {n} runs", seconds(mean)),
+    });
+    let default = default_mean.map(|mean| format!("the default {}", seconds(mean)));
+    match [mean, default].into_iter().flatten().collect::<Vec<_>>() {
+        known if known.is_empty() => Ok(()),
+        known => write!(f, " ({})", known.join("; ")),
     }
 }
 

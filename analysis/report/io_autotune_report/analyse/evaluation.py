@@ -124,11 +124,11 @@ def _parameters(
 ) -> list[Parameter]:
     values = {} if chosen is None else chosen.values
     shares: dict[str, float] = {}
-    for way in (importance.r2, importance.anova, importance.forest):
-        for each in way:
-            if len(each.parameters) == 1:
-                name = each.parameters[0]
-                shares[name] = max(each.share, shares.get(name, 0.0))
+    # One-hot least squares takes each parameter alone, so that two that were changed together both
+    # have the share of one: it stands with its source among the statistics.
+    for each in importance.anova or importance.forest:
+        if len(each.parameters) == 1:
+            shares[each.parameters[0]] = each.share
     return [
         Parameter(
             name=each["name"],

@@ -81,7 +81,9 @@ def points(runs: Runs, chosen: Choice | None) -> list[RunPoint]:
         places = np.concatenate([older, np.arange(timed.size - NEWEST, timed.size)])
         timed, outlier = timed[places], outlier[places]
     roles = words(runs, "role")[timed]
-    is_chosen = np.isin(roles, CHOSEN_ROLES)
+    # Before the choice a proof runs the best by then, and a busy study the best known.
+    since = (words(runs, "phase")[timed] == "settled") | (roles == "pinned")
+    is_chosen = np.isin(roles, CHOSEN_ROLES) & since
     if chosen is not None:
         is_chosen &= keys[timed] == chosen.key
     ordinals = np.asarray(runs["ordinal"])[timed]

@@ -29,8 +29,8 @@ def body(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    first, last = report.first[:10], report.last[:10]
-    yield from _wrapped(f"io-autotune at {report.site}: from {first} to {last}")
+    days = words.span(report.first, report.last).replace(words.NBSP, " ")
+    yield from _wrapped(f"io-autotune at {report.site}: {days}")
     yield ""
     yield from _total(report.total)
     yield ""
@@ -79,9 +79,13 @@ def _saved(hours: NodeHours) -> str:
         unit = node_unit(hours.saved)
         ends = [node_amount(end, unit) for end in (hours.low, hours.high)]
         interval = f" (interval {' to '.join(ends)})"
-    month = "" if hours.a_month is None else f" At present {node_time(hours.a_month)} a month."
+    cost = (hours.exploring or 0.0) + (hours.controls or 0.0)
+    took = f" Exploring and comparing cost {node_time(cost)}, taken off." if cost > 0 else ""
+    month = (
+        f" What is chosen now brings {node_time(hours.a_month)} a month." if hours.a_month else ""
+    )
     saved, used = node_time(abs(hours.saved)), node_time(hours.used)
-    return f"{word} in all: {saved}{interval}, of {used} used.{month}"
+    return f"{word} in all: {saved}{interval}, of {used} used.{took}{month}"
 
 
 def _gain(gain: Gain) -> str:

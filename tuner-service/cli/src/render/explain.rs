@@ -253,7 +253,10 @@ fn cleaned(known: &Cleaned, run: &RunSummary) -> String {
     let others = match (run.measures.get(OTHERS_RATIO), known.took) {
         (Some(ratio), Some(took)) => {
             let took = units::seconds(took, spread_of(&known.estimate));
-            format!("others took {ratio:.2} times as long as ever; without that {took}{unit}; ")
+            format!(
+                "other jobs took {ratio:.2} times their usual time; had they not, this run would have \
+                 taken {took}{unit}; "
+            )
         }
         _ => String::new(),
     };
@@ -261,7 +264,8 @@ fn cleaned(known: &Cleaned, run: &RunSummary) -> String {
     let mean = status::mean(&known.estimate);
     let [low, high] = [low, high].map(|end| units::seconds(end, Some((high - low) / 4.0)));
     format!(
-        "{others}its parametrization {mean}{unit} ({low} to {high}); {:.0} % of the noise is explained",
+        "{others}runs of its parametrization then take {mean}{unit} ({low} to {high}); how others fared \
+         explains {:.0} % of the noise",
         100.0 * known.share
     )
 }
@@ -390,8 +394,8 @@ pub(super) mod tests {
             explain(&[known])
         };
         let text = of(Some(48.0), &[(OTHERS_RATIO, 1.25)]);
-        let busy = "busy         others took 1.25 times as long as ever; without that 48 s; ";
-        let estimate = "its parametrization 50 s (46 to 54); 42 % of the noise is explained\n";
+        let busy = "busy         other jobs took 1.25 times their usual time; had they not, this run would have taken 48 s; ";
+        let estimate = "runs of its parametrization then take 50 s (46 to 54); how others fared explains 42 % of the noise\n";
         assert!(text.contains(&format!("{busy}{estimate}")), "{text}");
         let text = of(None, &[]);
         assert!(text.contains(&format!("busy         {estimate}")), "{text}");

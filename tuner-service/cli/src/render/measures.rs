@@ -44,9 +44,13 @@ fn counted(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String
         }
         _ => String::new(),
     };
-    let cancelled = match of(Measure::Cancelled) {
-        0.0 => String::new(),
-        bytes => format!("; {} of it was deleted before it got there", amount(bytes)),
+    let took = amount(of(Measure::StorageWritten));
+    let took = match of(Measure::Cancelled) {
+        0.0 => format!("took {took}"),
+        bytes => format!(
+            "was to take {took}, of which {} was deleted before",
+            amount(bytes)
+        ),
     };
     let stalled = of(Measure::StalledSeconds);
     let stalled = (stalled > 0.0).then(|| format!("something stood still for I/O: {stalled:.3} s"));
@@ -58,11 +62,7 @@ fn counted(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String
             requests(of(Measure::AskedRead), of(Measure::ReadCalls)),
             requests(of(Measure::AskedWritten), of(Measure::WriteCalls)),
         ),
-        format!(
-            "storage gave {}, took {}{cancelled}",
-            amount(of(Measure::StorageRead)),
-            amount(of(Measure::StorageWritten)),
-        ),
+        format!("storage gave {}, {took}", amount(of(Measure::StorageRead)),),
         format!("processors: {user:.3} s in programs, {system:.3} s in the kernel{busy}"),
     ];
     lines.into_iter().chain(stalled).chain(unread).collect()
@@ -146,7 +146,7 @@ mod tests {
             measures(&run, Some(0.5)),
             [
                 "programs read 7.0 kB in 1 call (7.0 kB each), wrote 83.9 MB in 80 calls (1.0 MB each)",
-                "storage gave nothing, took 84.0 MB; 4.1 kB of it was deleted before it got there",
+                "storage gave nothing, was to take 84.0 MB, of which 4.1 kB was deleted before",
                 "processors: 0.188 s in programs, 0.062 s in the kernel: 0.50 busy on average",
             ]
         );

@@ -94,9 +94,6 @@ pub(crate) fn decided_by(order: &OrderSummary, screen: &Screen) -> String {
         Some(_) => "ordered",
         None => "pinned",
     };
-    let number = order
-        .order_id
-        .map_or_else(String::new, |number| format!("order {number}, "));
     let until = order.until.map_or_else(String::new, |until| {
         format!(" until {}", screen.short(until))
     });
@@ -109,7 +106,7 @@ pub(crate) fn decided_by(order: &OrderSummary, screen: &Screen) -> String {
         },
     };
     format!(
-        "{label:<13}{number}{} of {}, by {by} since {}{until}: {}\n{:13}{end}\n",
+        "{label:<13}{} of {}, by {by} since {}{until}: {}\n{:13}{end}\n",
         ordered(order),
         scope(&order.scope),
         screen.short(order.at),
@@ -202,7 +199,7 @@ mod tests {
         let said = |order: &OrderSummary| decided_by(order, &Screen::plain());
         assert_eq!(
             said(&off),
-            "ordered      order 12, off of application ocean, by carol since 01-01 00:00 until 01-02 00:00: a test\n\
+            "ordered      off of application ocean, by carol since 01-01 00:00 until 01-02 00:00: a test\n\
              \x20            only carol or an admin can end it\n"
         );
         off.user = Some("root".to_owned());

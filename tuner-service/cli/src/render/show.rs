@@ -21,7 +21,7 @@ const LISTED: usize = 20;
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
     let study = &detail.study;
     let text = shown_lines(&format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}{}gain         {}\nchosen       {}\nwhy          {}\n{}\nspace, {} parametrizations\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}{}gain         {}\n{:<13}{}\nwhy          {}\n{}\nspace, {} parametrizations\n",
         study.application_called(),
         user(study),
         study.accelerator,
@@ -36,6 +36,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
             format!("next         {} [{}]\n", next.says, next.rule)
         }),
         gain::of_study(study),
+        status::chosen_label(study),
         status::chosen(study),
         study.why,
         sharing::lines(study),
@@ -119,14 +120,12 @@ fn importance(known: &ImportanceSummary, screen: &Screen) -> String {
 }
 
 /// The marks of the chosen parametrization and of the default, which it is compared with.
-fn mark(detail: &StudyDetail, one: &TestedSummary) -> &'static str {
-    let is_chosen = detail.study.recommended.as_ref() == Some(&one.parametrization);
-    match (is_chosen, one.differs.0.is_empty()) {
-        (true, true) => "chosen, default",
-        (true, false) => "chosen",
-        (false, true) => "default",
-        (false, false) => "",
-    }
+fn mark(detail: &StudyDetail, one: &TestedSummary) -> String {
+    let is_best = detail.study.recommended.as_ref() == Some(&one.parametrization);
+    let best = is_best.then(|| status::chosen_label(&detail.study));
+    let default = one.differs.0.is_empty().then_some("default");
+    let both: Vec<_> = best.into_iter().chain(default).collect();
+    both.join(", ")
 }
 
 /// The first parametrizations and, wherever they are, the chosen one and the default.
@@ -284,7 +283,7 @@ mod tests {
                 .find(|line| line.contains(&format!("  {mark}  ")))
         };
         assert!(
-            row("chosen").is_some_and(|line| line.ends_with("cb_nodes=33")),
+            row("best so far").is_some_and(|line| line.ends_with("cb_nodes=33")),
             "{text}"
         );
         assert!(

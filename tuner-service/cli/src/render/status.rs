@@ -22,7 +22,8 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
                 .collect();
             text.push_str("\n`io-autotune status study:N` shows one in full.");
             if !warned.is_empty() {
-                text.push_str(&format!(" Warnings are on {}.", warned.join(", ")));
+                let s = if warned.len() == 1 { "y" } else { "ies" };
+                text.push_str(&format!(" Stud{s} {} have a warning.", warned.join(", ")));
             }
             text.push('\n');
             text
@@ -192,13 +193,9 @@ fn claim(gain: &Gain, whose: &str) -> Option<Cell> {
 
 /// The next run in a few words.
 fn next_in_short(study: &StudySummary) -> String {
-    let order = study.decided_by.as_ref().and_then(|order| order.order_id);
     match (&study.next, &study.ordered) {
         (Some(next), None) => plain::plain(&next.short),
-        (_, Some(ordered)) => {
-            let order = order.map(|number| format!(": order {number}"));
-            format!("{ordered}{}", order.unwrap_or_default())
-        }
+        (_, Some(ordered)) => ordered.clone(),
         (None, None) => "-".to_owned(),
     }
 }
@@ -266,12 +263,9 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let rows = comparison(study);
     let list = (!rows.is_empty()).then(|| rows.text(screen));
     let mut rest = format!(
-        "gain         {}\n{}  {}\n",
+        "gain         {}\n{:<13}{}\n",
         gain::of_study(study),
-        match study.phase {
-            Phase::Settled => "chosen     ",
-            Phase::Baseline | Phase::Design | Phase::Search => "best so far",
-        },
+        chosen_label(study),
         chosen(study),
     );
     if let Some(regret) = &study.regret {
@@ -286,7 +280,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             false => format!("; by what is known now {expected}"),
         };
         rest.push_str(&format!(
-            "cost         exploring has lost about {most} runs of the default{time}{now}; its limit by now is {:.1}\n",
+            "cost         slower tries have lost about {most} runs of the default{time}{now}; exploring pauses at {:.1}\n",
             regret.budget
         ));
     }
@@ -303,9 +297,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         ));
     }
     for warning in &study.warnings {
-        let accept = format!("io-autotune accept {}", study.application);
-        let warning = plain::plain(warning).replace("io-autotune accept APP", &accept);
-        rest.push_str(&format!("warning      {warning}\n"));
+        rest.push_str(&format!("warning      {}\n", plain::plain(warning)));
     }
     let list = list.map_or_else(String::new, |list| format!("{list}\n"));
     let [text, rest] = [text, rest].map(|lines| fold::labelled(&shown_lines(&lines), screen));
@@ -329,6 +321,14 @@ fn budgets(study: &StudySummary) -> String {
         format!("budget       exploring, {whose}: {spent}{room}\n")
     });
     lines.collect()
+}
+
+/// What its best values are called: before a study has chosen they are not its choice.
+pub(crate) fn chosen_label(study: &StudySummary) -> &'static str {
+    match study.phase {
+        Phase::Settled => "chosen",
+        Phase::Baseline | Phase::Design | Phase::Search => "best so far",
+    }
 }
 
 /// The choice of a study, in full.
@@ -509,7 +509,7 @@ pub(super) mod tests {
             "ordered": "off",
             "next": {
                 "rule": "off", "short": "nothing: off",
-                "says": "nothing is applied, because tuning is turned off by order 12"
+                "says": "nothing is applied, because tuning is turned off"
             },
             "decided_by": {
                 "order_id": 12, "kind": "off", "scope": {}, "values": null, "uid": 0, "user": "root",
@@ -518,15 +518,12 @@ pub(super) mod tests {
         }));
         let text = study(&held, &Screen::plain());
         assert!(text.contains("stage        chosen, off: "), "{text}");
-        assert!(
-            text.contains("because tuning is turned off by order 12\n"),
-            "{text}"
-        );
+        assert!(text.contains("because tuning is turned off\n"), "{text}");
         assert!(
             text.contains("to end it: io-autotune off --all --end --why"),
             "{text}"
         );
         let list = columns(&[held]).parsable();
-        assert!(list.contains("|off|-|off: order 12|"), "{list}");
+        assert!(list.contains("|off|-|off|"), "{list}");
     }
 }

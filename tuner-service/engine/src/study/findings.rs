@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Objective,
-    ParameterEffect, ParameterEffects, Reason,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, LostDefault, Mixture,
+    Objective, ParameterEffect, ParameterEffects,
 };
 
 use crate::guards::mixture::mixture;
@@ -35,12 +35,8 @@ impl Epoch<'_> {
             .then(|| mixture(self.space(), history, self.settings()))
             .flatten()
             .map(|mixture| {
-                let what = if !facts.pinned && self.observes(&mixture, history) {
-                    Reason::from(mixture).to_string()
-                } else {
-                    mixture.to_string()
-                };
-                mixed(what, facts.study_id)
+                let is_observed = !facts.pinned && self.observes(&mixture, history);
+                mixed(&mixture, is_observed, facts.study_id)
             });
         let quarantined = self.quarantined(history).into_iter().map(|one| Finding {
             parametrization: Some(one.parametrization.clone()),
@@ -85,7 +81,8 @@ fn elapsed_worse(one: &ElapsedBeside, objective: &Objective) -> Finding {
         one.parametrization,
         objective.words()
     );
-    let action = "Nothing: what is recommended is the best that does not make elapsed worse.";
+    let action =
+        "Nothing has to be done: what is recommended is the best that does not make elapsed worse.";
     finding(FindingKind::ElapsedWorse, what, action.to_owned())
 }
 
@@ -131,12 +128,13 @@ fn finding(kind: FindingKind, what: String, action: String) -> Finding {
     }
 }
 
-fn mixed(what: String, study_id: i64) -> Finding {
+fn mixed(mixture: &Mixture, is_observed: bool, study_id: i64) -> Finding {
+    let what = capitalised(&mixture.told(is_observed));
     let action = format!(
         "Give each kind of work a name of its own (sbatch --io-autotune=app=NAME). If it is one \
          application's all the same: `io-autotune accept study:{study_id}`."
     );
-    finding(FindingKind::Mixed, what, action)
+    finding(FindingKind::Mixed, format!("{what}."), action)
 }
 
 fn quarantine(why: String, study_id: i64) -> Finding {
@@ -148,7 +146,7 @@ fn quarantine(why: String, study_id: i64) -> Finding {
 
 fn drift(why: &str, study_id: i64) -> Finding {
     let action = format!(
-        "Nothing: the search goes on from what was best before. If the work has changed, \
+        "Nothing has to be done: the search goes on from what was best before. If the work has changed, \
          `io-autotune reset study:{study_id} --why \"other work\"` forgets it."
     );
     finding(FindingKind::Drift, format!("{why}."), action)
@@ -174,8 +172,8 @@ fn ineffective(one: &IneffectiveParameter, effect: &ParameterEffect) -> Finding 
 
 fn nothing_to_win(why: &str) -> Finding {
     let what = format!("{}.", capitalised(why));
-    let action = "Nothing: jobs run with the defaults, as they would without io-autotune. If another \
-        accelerator can help: sbatch --io-autotune=accelerator=NAME.";
+    let action = "Nothing has to be done: jobs run with the defaults, as they would without io-autotune. If \
+        another accelerator can help: sbatch --io-autotune=accelerator=NAME.";
     finding(FindingKind::NothingToWin, what, action.to_owned())
 }
 

@@ -217,7 +217,11 @@ impl<'a> Reader<'a> {
                 let number = (self.facts.baseline_runs() + 1).min(of);
                 Told {
                     says: format!(
-                        "the default, which is measured first: run {number} of {of}; then it explores"
+                        "the default, which is measured first: run {number} of {of}; then {}",
+                        match self.standing.search {
+                            Rule::NothingToWin => "it stays, because there is nothing to win",
+                            _ => "it explores",
+                        }
                     ),
                     short: format!("measures the default: {number} of {of}"),
                     runs: Some(of - self.facts.baseline_runs().min(of)),
@@ -243,8 +247,8 @@ impl<'a> Reader<'a> {
                 let trial = TRIAL_EVERY - self.facts.runs() % TRIAL_EVERY;
                 Told {
                     says: format!(
-                        "the best known values, as most runs between two trials: the next trial after {}, \
-                         and it chooses after about {}",
+                        "the best known values, as two runs of three: it explores again after {}, and it \
+                         chooses after about {}",
                         runs(trial),
                         to_go
                     ),
@@ -329,7 +333,7 @@ impl<'a> Reader<'a> {
                 "more control runs, for a proof",
             ),
             None => told(
-                &format!("{chosen}, for good: it is watched for a drift"),
+                &format!("{chosen}, from now on, while it is watched for a drift"),
                 "watches for drift",
             ),
         }

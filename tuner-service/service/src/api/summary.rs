@@ -324,10 +324,9 @@ fn by_order(rule: Rule, order: Option<&OrderSummary>) -> String {
     let Some(order) = order.filter(|_| ordered) else {
         return String::new();
     };
-    let number = (order.order_id).map_or_else(String::new, |number| format!(" by order {number}"));
     match order.until {
-        Some(until) => format!("{number} until {}", until.strftime("%Y-%m-%d %H:%M UTC")),
-        None => format!("{number}, until somebody ends that"),
+        Some(until) => format!(" until {}", until.strftime("%Y-%m-%d %H:%M UTC")),
+        None => ", until somebody ends that".to_owned(),
     }
 }
 

@@ -182,12 +182,11 @@ async fn what_is_ordered_is_told_before_the_phase() {
     ];
     for (kind, words) in said {
         let body = json!({ "kind": kind, "why": "a test" });
-        let order = service.user(ALICE).post("/v1/orders", body).await.ok();
-        let number = &order["order_id"];
+        service.user(ALICE).post("/v1/orders", body).await.ok();
         assert_eq!(
             line(&service, ALICE, "app=ocean").await,
             format!(
-                "application ocean, accelerator romio: {words} by order {number}, until somebody ends that \
+                "application ocean, accelerator romio: {words}, until somebody ends that \
                  (cpus_per_node=4 nodes=1 partition=main); \
                  its last job, {last}, took 10 s with the default"
             )

@@ -31,7 +31,7 @@ class Explored:
     runs: int
     mean: float
     best: float
-    """Of a parametrization's mean."""
+    """The best mean of a parametrization, by all of its runs."""
 
 
 def explored(here: Runs) -> Explored | None:
@@ -42,8 +42,9 @@ def explored(here: Runs) -> Explored | None:
     tried = counted & np.isin(words(here, "role"), EXPLORING_ROLES)
     if not tried.any() or not default.any():
         return None
-    codes, _ = pd.factorize(keys[tried])
-    means = np.bincount(codes, weights=elapsed[tried]) / np.bincount(codes)
+    others = counted & ~default
+    codes, _ = pd.factorize(keys[others])
+    means = np.bincount(codes, weights=elapsed[others]) / np.bincount(codes)
     mean = float(elapsed[default].mean())
     return Explored(
         int(tried.sum()), float(elapsed[tried].mean()) / mean, float(means.min()) / mean
@@ -92,15 +93,22 @@ def _regression(study: Study) -> Iterator[Finding]:
 
 def _waste(study: Study, search: Explored | None) -> Iterator[Finding]:
     hours, number = study.node_hours, study.study_id
+    # What was spent is spent: once nothing is explored any more, there is nothing to end.
+    if study.phase in ("settled", "pinned"):
+        return
     if hours.high is not None and hours.saved is not None and hours.high < 0:
+        gains = hours.by_chosen is not None and hours.by_chosen > 0
         yield _finding(
             study,
             "waste",
-            f"Tuning has cost {node_time(-hours.saved)} more than it saved.",
-            f"{_pin_default(study)} ends it.",
+            f"Tuning has cost {node_time(-hours.saved)} more than it saved, and goes on exploring.",
+            f'`io-autotune pin study:{number} --why "enough explored"` ends that with what is'
+            " recommended now."
+            if gains
+            else f"{_pin_default(study)} ends it.",
         )
         return
-    if study.phase == "settled" or search is None or search.runs < _LEAST_EXPLORED:
+    if search is None or search.runs < _LEAST_EXPLORED:
         return
     if search.mean > _WASTEFUL and search.best > 1 - _WORTH:
         yield _finding(
@@ -131,7 +139,7 @@ def quiet(study: Study, last_run: datetime, now: datetime) -> Iterator[Finding]:
             study,
             "quiet",
             f"No run for {days} days, and the search has not ended.",
-            "Nothing: it goes on with the next run.",
+            "Nothing has to be done: it goes on with the next run.",
         )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 DETAILS = 100
-"""With figures: news first, then claims, then node-hours."""
+"""With figures: cards and changes first, then claims, then node-hours."""
 
 ROWS = 1000
 """In the table: those with figures, then by node-hours."""
@@ -53,7 +53,7 @@ def _used(part: Study | Group) -> float:
 
 def detailed(report: Report) -> list[Study]:
     """Studies with figures, by application."""
-    news = {finding.study_id for finding in report.findings}
+    news = {finding.study_id for finding in report.findings if finding.needs_a_person}
     news |= {change.study_id for change in report.changes if change.study_id is not None}
 
     def rank(study: Study) -> tuple[bool, bool, float]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -64,8 +66,10 @@ def periods(history: list[tuple[str, float]]) -> list[tuple[str, list[Period]]]:
         return []
 
     def sums(ends: dict[str, float]) -> list[Period]:
-        totals = [("", 0.0), *ends.items()]
-        made = [Period(label, end - was) for (_, was), (label, end) in pairwise(totals)]
+        first, so_far = next(iter(ends.items()))
+        # The nights before the first that is kept are in its total.
+        made = [Period(f"until {first}", so_far)]
+        made += [Period(label, end - was) for (_, was), (label, end) in pairwise(ends.items())]
         return made[: -MOST_PERIODS - 1 : -1]
 
     months = {words.month(month): saved for month, saved in ends.items()}
@@ -85,6 +89,22 @@ def cost(hours: NodeHours) -> float | None:
     if hours.exploring is None and hours.controls is None:
         return None
     return (hours.exploring or 0.0) + (hours.controls or 0.0)
+
+
+def since(report: Report) -> str:
+    """The day of the first verdict that the sums have."""
+    return (datetime.fromisoformat(report.last) - timedelta(days=report.look)).isoformat()
+
+
+def by_claim(report: Report) -> tuple[int, float, float] | None:
+    """How many studies have a claimed gain, what they saved, and what all others did."""
+    saved = [study for study in report.studies if study.gain.verdict == "faster"]
+    hours = [study.node_hours.saved for study in saved]
+    theirs = math.fsum(one for one in hours if one is not None and words.known(one))
+    total = report.total.node_hours.saved
+    if total is None or not words.known(total) or len(saved) in (0, len(report.studies)):
+        return None
+    return len(saved), theirs, total - theirs
 
 
 def verdicts(report: Report) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jinja2.filters import do_filesizeformat
 
 from io_autotune_report import number_format
+from io_autotune_report.document import PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -286,7 +287,10 @@ def _not_yet(gain: Gain) -> str:
 def saved_sentence(sums: NodeHours) -> str:
     """Node-hours saved or cost, with the interval."""
     if sums.saved is None or not known(sums.saved):
-        return "How many node-hours were saved is not known."
+        if sums.exploring is None or not known(sums.exploring):
+            return "Nothing can be compared with the default yet."
+        did = "cost" if sums.exploring >= 0 else "saved"
+        return f"Exploring has {did} {node_time(abs(sums.exploring))}; nothing else is compared yet."
     word = "saved" if sums.saved >= 0 else "lost"
     said = f"{node_time(abs(sums.saved))} {word}"
     if sums.low is None or sums.high is None or not (known(sums.low) and known(sums.high)):
@@ -353,7 +357,10 @@ def noise_sentence(noise: Noise) -> str:
         return f"{said}."
     tests = ", ".join(
         f"{name} p = {p:.2g}"
-        for name, p in (("Levene", noise.levene_p), ("Bartlett", noise.bartlett_p))
+        for name, p in (
+            ("by Levene's test,", noise.levene_p),
+            ("Bartlett's, which takes times for normal,", noise.bartlett_p),
+        )
         if p is not None and known(p)
     )
     differs = "differs" if noise.varies else "does not differ measurably"
@@ -407,6 +414,16 @@ def day(text: str) -> str:
     """An instant's day, or the text if it is none."""
     instant = _instant(text)
     return _day(instant) if instant else plain(text)
+
+
+def ordinal(text: str) -> int:
+    """An instant's day, counted from one that is the same for all."""
+    return datetime.fromisoformat(text).toordinal()
+
+
+def phase(name: str) -> str:
+    """A study's phase as people are told it."""
+    return plain(PHASES.get(name, name))
 
 
 def month(text: str) -> str:

@@ -194,7 +194,7 @@ fn runs_between_two_trials_count_on_the_way_to_a_choice() {
         left(&searching),
         (
             Rule::BestBetween,
-            "the best known values, as most runs between two trials: the next trial after 2 runs, and it \
+            "the best known values, as two runs of three: it explores again after 2 runs, and it \
              chooses after about 90 more runs, of which 30 explore"
                 .to_owned()
         )

@@ -26,7 +26,7 @@ _DEFAULT_ROLES = ("baseline", "control", "observe")
 
 
 def kind(point: RunPoint) -> str:
-    """Whether a run is the default's, tuned, or explores."""
+    """Whether a run is the default's, tuned, or of before the choice."""
     if point.chosen:
         return "tuned"
     return "default" if point.role in _DEFAULT_ROLES else "exploring"
@@ -78,7 +78,7 @@ def describe(points: list[RunPoint]) -> str:
     for name, word in (
         ("default", "of the default"),
         ("tuned", "tuned"),
-        ("exploring", "exploring"),
+        ("exploring", "exploring or with the best by then"),
     ):
         times = sorted(point.elapsed for point in points if kind(point) == name)
         if times:

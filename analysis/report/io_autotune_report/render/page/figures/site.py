@@ -27,15 +27,16 @@ def history(nights: list[tuple[str, float]]) -> Markup | None:
     kept = known[-1::-stride][::-1]
     saved = [hours for _, hours in kept]
     unit = words.node_unit(*saved)
+    days = [words.ordinal(night) for night, _ in kept]
     frame = axes(
-        (0, len(kept) - 1),
+        (days[0], max(days[-1], days[0] + 1)),
         (min(0.0, *saved), max(0.0, *saved)),
         ("", f"{unit} saved up to each night"),
         lambda hours: words.node_amount(hours, unit),
         height=200,
         tight=True,
     )
-    points = [(frame.x(index), frame.y(hours)) for index, hours in enumerate(saved)]
+    points = [(frame.x(day), frame.y(hours)) for day, hours in zip(days, saved, strict=True)]
     zero = place(frame.y(0))
     line = "L".join(f"{place(x)} {place(y)}" for x, y in points)
     frame.drawing.add(
