@@ -332,6 +332,13 @@ def test_tuning_that_surely_cost_more_than_it_saved_is_waste() -> None:
     assert listed(runs, phase="search", hours=replace(lost, high=1.0)) == {}
 
 
+def test_of_a_design_that_has_run_the_default_alone_nothing_is_said() -> None:
+    rows = unsettled(noise(8, 0.1))[:5]
+    for row in rows:
+        row.update(key=DEFAULT, default=True)
+    assert explored(frame(rows)) is None
+
+
 def test_nobody_is_asked_to_end_a_search_that_has_ended() -> None:
     runs = frame(settled(30, 1.0, noise(9, 0.1)))
     lost = replace(HOURS, saved=-7.0, low=-9.0, high=-5.0)

@@ -40,9 +40,10 @@ def explored(here: Runs) -> Explored | None:
     counted = (words(here, "effect") == "sample") & (elapsed > 0) & ~pd.isna(keys)
     default = counted & (numbers(here, "default") > 0)
     tried = counted & np.isin(words(here, "role"), EXPLORING_ROLES)
-    if not tried.any() or not default.any():
-        return None
     others = counted & ~default
+    # A design may have the default among its points, and nothing else may have counted yet.
+    if not tried.any() or not default.any() or not others.any():
+        return None
     codes, _ = pd.factorize(keys[others])
     means = np.bincount(codes, weights=elapsed[others]) / np.bincount(codes)
     mean = float(elapsed[default].mean())
