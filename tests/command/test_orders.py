@@ -68,7 +68,7 @@ def test_who_may_end_an_order_of_everyones_is_given_the_command_and_who_may_not_
 def test_a_run_tells_by_which_order_it_was_and_when_that_is_over(served: Service) -> None:
     app = "ordered-later"
     pin = ("pin", "cb_nodes=2", "--application", app, "--why", "a test", "--yes")
-    order = served.ask(ROOT, *pin)["order_id"]
+    served.ask(ROOT, *pin)
     run = served.run(ALICE, app)
     assert (run["role"], run["differs"]) == ("pinned", {"cb_nodes": 2})
     explain = ("explain", str(run["job_id"]))

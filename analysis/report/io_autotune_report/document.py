@@ -449,6 +449,9 @@ class Report:
     """The most frequent reason first."""
     exploring: list[ExploringSpent] = field(default_factory=list)
     """Who spent most first; empty where exploring has no budget."""
+    before: str | None = None
+    """The night that ``changes`` are since; ``None`` if there was none, or an earlier version kept
+    the report."""
     site_defaults: list[SiteDefault] = field(default_factory=list)
     """Of each accelerator that the service has looked at, where studies have a setting in common,
     or one is in force."""

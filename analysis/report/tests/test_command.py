@@ -82,8 +82,12 @@ def test_a_night_has_all_its_files_and_they_agree(
         "groups.csv",
         "mail.txt",
         "night.json",
+        "users",
     }
     report = document(folder)
+    pages = {path.stem for path in (folder / "users").iterdir()}
+    assert pages == {str(group.uid) for group in report.users}
+    assert pages == {str(study.uid) for study in report.studies}
     assert len(report.studies) == len(year.studies)
     before = SHAPE.days * DAY
     judged = {run for run, at in zip(year.judged_run, year.judged_at, strict=True) if at < before}

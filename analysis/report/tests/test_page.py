@@ -163,7 +163,7 @@ def test_months_and_quarters_are_what_the_total_grew_by() -> None:
         [
             view.Period("July\u00a02026", -3.0),
             view.Period("April\u00a02026", 20.0),
-            view.Period("until March\u00a02026", 5.0),
+            view.Period("until March\u00a02026", 5.0, whole=False),
         ],
     )
     assert [(row.label, row.saved) for row in quarters[1]] == [
@@ -287,10 +287,18 @@ def test_the_total_says_what_it_cost_and_how_sure_it_is(outline: Outline) -> Non
     cost = view.cost(total)
     assert cost is not None
     facts = outline.text[: outline.text.index("What changed since")]
-    assert f"cost of exploring and comparing{words.node_time(cost)}" in facts
+    assert f"net cost of exploring and comparing{words.node_time(cost)}" in facts
     assert f"{words.level(0.95)} sure, however often one looks" in facts
     nothing = sample_report.empty().total.node_hours
     assert view.cost(nothing) is None
+
+
+def test_what_changed_is_since_a_night_or_there_is_none_to_compare_with() -> None:
+    quiet = replace(sample_report.report(), changes=[])
+    assert "There is no earlier night to compare with." in page.render(quiet)
+    after = page.render(replace(quiet, before="2026-11-13"))
+    assert f"What changed since 13{words.NBSP}November{words.NBSP}2026" in after
+    assert "Nothing: no study began" in after
 
 
 def test_who_saved_and_who_lost_are_told_apart() -> None:

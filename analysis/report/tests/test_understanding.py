@@ -334,8 +334,8 @@ def test_tuning_that_surely_cost_more_than_it_saved_is_waste() -> None:
 
 def test_of_a_design_that_has_run_the_default_alone_nothing_is_said() -> None:
     rows = unsettled(noise(8, 0.1))[:5]
-    for row in rows:
-        row.update(key=DEFAULT, default=True)
+    for run in rows:
+        run.update(key=DEFAULT, default=True)
     assert explored(frame(rows)) is None
 
 

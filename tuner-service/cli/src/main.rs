@@ -453,7 +453,11 @@ async fn history(
     let usual = format.is_none() && !asked.output.noheader;
     let text = usual.then(|| match some_elsewhere {
         true => "no run is of that time and state; there are others\n".to_owned(),
-        false => render::history::runs(&runs, screen),
+        false => {
+            let cut = (runs.len() as u64 == u64::from(asked.limit))
+                .then(|| format!("\nthe newest {}: --limit shows more\n", asked.limit));
+            render::history::runs(&runs, screen) + &cut.unwrap_or_default()
+        }
     });
     listed_in(&asked.output, &runs, table, text, screen)
 }

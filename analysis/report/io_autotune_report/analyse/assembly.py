@@ -253,6 +253,7 @@ def _document(
             for each in sums.exploring
         ],
         site_defaults=sums.site_defaults,
+        before=None if occasion.before is None else occasion.before.night.folder,
     )
 
 

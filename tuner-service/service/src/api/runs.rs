@@ -574,7 +574,9 @@ fn no_run(job_id: u32, removed: Option<Timestamp>) -> ApiError {
         format!(" (old ones were removed by retention, none that started after {through})")
     });
     ApiError::not_found_in(
-        &format!("run of a job {job_id}, which begins when the job starts{removed},"),
+        &format!(
+            "run of a job {job_id}, which begins when a job that was submitted with --io-autotune starts{removed},"
+        ),
         "io-autotune history",
     )
 }

@@ -57,6 +57,8 @@ class Period:
 
     label: str
     saved: float
+    whole: bool = True
+    """Not where it has all that was before the first night, too."""
 
 
 def periods(history: list[tuple[str, float]]) -> list[tuple[str, list[Period]]]:
@@ -68,7 +70,7 @@ def periods(history: list[tuple[str, float]]) -> list[tuple[str, list[Period]]]:
     def sums(ends: dict[str, float]) -> list[Period]:
         first, so_far = next(iter(ends.items()))
         # The nights before the first that is kept are in its total.
-        made = [Period(f"until {first}", so_far)]
+        made = [Period(f"until {first}", so_far, whole=False)]
         made += [Period(label, end - was) for (_, was), (label, end) in pairwise(ends.items())]
         return made[: -MOST_PERIODS - 1 : -1]
 

@@ -290,7 +290,8 @@ def saved_sentence(sums: NodeHours) -> str:
         if sums.exploring is None or not known(sums.exploring):
             return "Nothing can be compared with the default yet."
         did = "cost" if sums.exploring >= 0 else "saved"
-        return f"Exploring has {did} {node_time(abs(sums.exploring))}; nothing else is compared yet."
+        amount = node_time(abs(sums.exploring))
+        return f"Exploring has {did} {amount}; nothing else is compared yet."
     word = "saved" if sums.saved >= 0 else "lost"
     said = f"{node_time(abs(sums.saved))} {word}"
     if sums.low is None or sums.high is None or not (known(sums.low) and known(sums.high)):

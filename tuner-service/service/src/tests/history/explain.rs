@@ -177,7 +177,7 @@ async fn a_job_that_has_no_run_is_refused_with_what_lists_them() {
             assert_eq!(
                 refused.not_found(),
                 format!(
-                    "there is no run of a job {job_id}, which begins when the job starts, among those you \
+                    "there is no run of a job {job_id}, which begins when a job that was submitted with --io-autotune starts, among those you \
                      may see; `io-autotune history` lists them"
                 )
             );
@@ -210,7 +210,7 @@ async fn a_job_whose_run_was_removed_is_refused_with_what_retention_has_removed(
     assert_eq!(
         service.user(ALICE).get(&path).await.not_found(),
         format!(
-            "there is no run of a job {}, which begins when the job starts (old ones were removed by \
+            "there is no run of a job {}, which begins when a job that was submitted with --io-autotune starts (old ones were removed by \
              retention, none that started after {}), among those you may see; `io-autotune history` \
              lists them",
             run["job_id"],
