@@ -189,7 +189,7 @@ def test_the_nightly_page_and_its_mail_have_one_total(night: Path) -> None:
     page = " ".join(text_of((night / "index.html").read_text(encoding="utf-8")).split())
     total = report["total"]
     runs = "run" if total["runs"] == 1 else "runs"
-    assert f"{total['studies']} studies, {total['settled']} of them settled" in mail
+    assert f"{total['studies']} studies, {total['settled']} of them with a choice" in mail
     assert f"; {total['runs']} {runs}." in mail
     saved = re.search(r"(?:Saved|Lost) in all: ([\d.,]+ node-\w+)", mail)
     assert saved is not None, mail

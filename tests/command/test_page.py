@@ -51,6 +51,7 @@ def test_on_a_terminal_a_page_is_kept_and_opened_where_there_is_a_browser(
     page = cache / "io-autotune" / "report.html"
     assert f"the page of your studies, of the night {NIGHT}, is in {page}" in shown
     assert page.read_text(encoding="utf-8") == "of alice"
+    assert (page.stat().st_mode & 0o777, page.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert not opened.exists(), "without a display there is no browser"
     run_at_terminal(served, ALICE, [*env, "DISPLAY=:9", "io-autotune", "report", "--mine"], 200)
     await_true("the browser to be asked for the page", opened.exists)

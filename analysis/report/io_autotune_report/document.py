@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-SCHEMA = "io-autotune-report/1"
+SCHEMA = "io-autotune-report/2"
 
 Value = str | int | float
 """A parameter's value, as the catalogue spells it."""
@@ -273,8 +273,8 @@ class Study:
     full_name: str | None = None
     """What the application is called in full, if its name is not all of it."""
     uid: int | None = None
-    """Its owner's user id; ``None`` if they were forgotten, or an earlier version kept the
-    report."""
+    """Its owner's user id, or what stands for one who was forgotten; ``None`` if they were
+    forgotten since the report was made, or an earlier version kept it."""
 
 
 @dataclass(frozen=True)

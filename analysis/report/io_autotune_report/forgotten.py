@@ -39,7 +39,8 @@ def without_names(report: Report, forgotten: Mapping[int, Forgotten]) -> Report:
     theirs = [study for study in report.studies if study.study_id in forgotten]
     others = [study for study in report.studies if study.study_id not in forgotten]
     now = {study.study_id: forgotten[study.study_id] for study in theirs}
-    uids = {study.uid for study in theirs}
+    # Reports that earlier versions kept have no uids: there a name that others have stays.
+    own_names = {study.uid: now[study.study_id].user for study in theirs if study.uid is not None}
     users = _own(theirs, others, lambda one: one.user, lambda one: now[one.study_id].user)
     accounts = _own(theirs, others, lambda one: one.account, lambda one: now[one.study_id].user)
     applications = _own(
@@ -98,8 +99,8 @@ def without_names(report: Report, forgotten: Mapping[int, Forgotten]) -> Report:
         clusters=groups(report.clusters, {}),
         accelerators=groups(report.accelerators, {}),
         users=[
-            replace(one, uid=None) if one.uid in uids else one
-            for one in groups(report.users, users)
+            replace(one, name=own_names[one.uid], uid=None) if one.uid in own_names else one
+            for one in groups(report.users, {} if own_names else users)
         ],
         accounts=groups(report.accounts, accounts),
         applications=groups(report.applications, applications),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from io_autotune_report.document import Group, Report
 
+FORGOTTEN = 4_000_000_000
+"""From here on are the uids that stand for users whom the service has forgotten (store/forget)."""
+
 
 def owners(report: Report) -> list[Group]:
-    """The users who have studies in a report, each with their sum."""
-    return [group for group in report.users if group.uid is not None]
+    """The users who have studies in a report and can ask for them, each with their sum."""
+    return [group for group in report.users if group.uid is not None and group.uid < FORGOTTEN]
 
 
 def own_report(report: Report, owner: Group) -> Report:
@@ -21,10 +25,13 @@ def own_report(report: Report, owner: Group) -> Report:
     """
     studies = [study for study in report.studies if study.uid == owner.uid]
     own = {study.study_id for study in studies}
+    runs = [datetime.fromisoformat(point.at) for study in studies for point in study.points]
+    end = datetime.fromisoformat(report.last)
     # A budget is known by its user's name alone, and two users may have had one name.
     name_is_theirs = sum(group.name == owner.name for group in report.users) == 1
     return replace(
         report,
+        look=max(1, (end - min(runs)).days + 1) if runs else 1,
         total=owner,
         clusters=[],
         accelerators=[],

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from io_autotune_report.analyse.assembly import told
 from io_autotune_report.document import Finding, FindingKind, Group, Report
-from io_autotune_report.forgotten import Forgotten
-from io_autotune_report.own_report import own_report, owners
+from io_autotune_report.forgotten import Forgotten, without_names
+from io_autotune_report.own_report import FORGOTTEN, own_report, owners
 from io_autotune_report.render import page
 from io_autotune_report.render.archive import USERS, Archive, Span
-from io_autotune_report.render.page import words
+from io_autotune_report.render.page import view, words
 from sample_report import report
 
 if TYPE_CHECKING:
@@ -51,6 +51,30 @@ def test_nothing_of_others_is_in_a_users_own_report(whole: Report) -> None:
     assert [change.application for change in own.changes] == ["gromacs-checkpoint"]
     mine = own_report(whole, _of(whole, "mgarcia"))
     assert [(one.budget_of, one.name) for one in mine.exploring] == [("user", "mgarcia")]
+
+
+def test_a_users_own_page_begins_with_their_own_runs(whole: Report) -> None:
+    owner = _of(whole, "okafor")
+    own = own_report(whole, owner)
+    first = min(point.at for study in own.studies for point in study.points)
+    assert view.since(own)[:10] == first[:10]
+    assert view.since(whole)[:10] < first[:10]
+
+
+def test_nobody_has_a_page_who_was_forgotten_before(whole: Report) -> None:
+    known = owners(whole)
+    gone = [replace(group, uid=FORGOTTEN + place) for place, group in enumerate(whole.users)]
+    assert owners(replace(whole, users=gone)) == []
+    assert len(known) == len(whole.users)
+
+
+def test_who_was_forgotten_leaves_no_name_that_another_has_too(whole: Report) -> None:
+    first, second = whole.studies[:2]
+    named = [replace(first, user="same", uid=1), replace(second, user="same", uid=2)]
+    groups = [replace(_of(whole, "mgarcia"), name="same", uid=uid) for uid in (1, 2)]
+    two = replace(whole, studies=named, users=groups)
+    after = without_names(two, {first.study_id: Forgotten(first.study_id, "left", "left-1", None)})
+    assert [(group.name, group.uid) for group in after.users] == [("left-1", None), ("same", 2)]
 
 
 def test_of_two_users_with_one_name_each_has_their_own(whole: Report) -> None:

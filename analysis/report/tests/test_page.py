@@ -390,6 +390,14 @@ def test_the_index_has_the_newest_night_first_and_links_each(tmp_path: Path) -> 
     assert "No night has been reported yet" in (tmp_path / "index.html").read_text()
 
 
+def test_a_range_is_no_night_of_the_curve() -> None:
+    nights = sample_report.nights(number=3)
+    whole = replace(nights[-1], folder="2026-11-01_2026-11-20", first="2026-11-01T00:00:00+00:00")
+    drawn = re.findall(r'd="M([^"]*)" class="line tuned"', page.render_index([*nights, whole]))
+    assert drawn == re.findall(r'd="M([^"]*)" class="line tuned"', page.render_index(nights))
+    assert len(drawn[0].split("L")) == len(nights)
+
+
 def test_a_night_is_its_report_in_short() -> None:
     whole = sample_report.report()
     night = Night.of(whole, "2026-11-20")

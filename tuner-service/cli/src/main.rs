@@ -454,8 +454,12 @@ async fn history(
     let text = usual.then(|| match some_elsewhere {
         true => "no run is of that time and state; there are others\n".to_owned(),
         false => {
-            let cut = (runs.len() as u64 == u64::from(asked.limit))
-                .then(|| format!("\nthe newest {}: --limit shows more\n", asked.limit));
+            let cut = (runs.len() as u64 == u64::from(asked.limit)).then(|| {
+                format!(
+                    "\nat most {} are shown, the newest: --limit N shows others\n",
+                    asked.limit
+                )
+            });
             render::history::runs(&runs, screen) + &cut.unwrap_or_default()
         }
     });

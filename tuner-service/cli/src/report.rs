@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::io::IsTerminal;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -67,9 +68,24 @@ pub(crate) fn show_mine(report: &Report, page: ReportFile) -> Result<String, Rep
         return Ok(page.content);
     }
     let path = kept(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))?;
-    let said = put(&path, &page.content, &what)?;
+    keep(&path, &page.content).map_err(|source| ReportError::Output {
+        path: path.clone(),
+        source,
+    })?;
     open(&path);
-    Ok(said)
+    Ok(format!("{what} is in {}\n", path.display()))
+}
+
+/// Writes a file that nobody else may read, as the service gives its text to nobody else.
+fn keep(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 fn put(path: &Path, text: &str, what: &str) -> Result<String, ReportError> {
@@ -86,7 +102,11 @@ fn kept(cache: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Repo
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|it| it.is_absolute());
     let cache = absolute(cache).or_else(|| Some(absolute(home)?.join(".cache")));
     let directory = cache.ok_or(ReportError::NoPlace)?.join("io-autotune");
-    match fs::create_dir_all(&directory) {
+    match DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
+    {
         Ok(()) => Ok(directory.join("report.html")),
         Err(source) => Err(ReportError::Output {
             path: directory,

@@ -634,7 +634,7 @@ impl fmt::Display for BestKnownBecause {
                 default_runs(*bound)
             ),
             BestKnownBecause::Between => {
-                f.write_str("between two trials most runs get what is known to be faster")
+                f.write_str("two runs of three get what is known to be faster")
             }
             BestKnownBecause::Restarted => f.write_str("a restarted job never explores"),
             BestKnownBecause::Busy => f.write_str("the study was busy with other starts"),

@@ -15,7 +15,7 @@ from io_autotune_report.document import (
     SiteDefault,
 )
 from io_autotune_report.number_format import node_amount, node_time, node_unit, per_cent
-from io_autotune_report.render.page import words
+from io_autotune_report.render.page import view, words
 
 WIDTH = 72
 MOST = 12
@@ -62,7 +62,8 @@ def _total(total: Group) -> Iterator[str]:
     studies = _word("study", "studies", total.studies)
     runs = _word("run", "runs", total.runs)
     yield from _wrapped(
-        f"{total.studies:,} {studies}, {total.settled:,} of them settled; {total.runs:,} {runs}."
+        f"{total.studies:,} {studies}, {total.settled:,} of them with a choice;"
+        f" {total.runs:,} {runs}."
     )
 
 
@@ -79,8 +80,11 @@ def _saved(hours: NodeHours) -> str:
         unit = node_unit(hours.saved)
         ends = [node_amount(end, unit) for end in (hours.low, hours.high)]
         interval = f" (interval {' to '.join(ends)})"
-    cost = (hours.exploring or 0.0) + (hours.controls or 0.0)
-    took = f" Exploring and comparing cost {node_time(cost)}, taken off." if cost > 0 else ""
+    cost = view.cost(hours)
+    took = ""
+    if cost:
+        did = "cost" if cost > 0 else "saved"
+        took = f" Exploring and comparing {did} {node_time(abs(cost))} of that net sum."
     month = (
         f" What is chosen now brings {node_time(hours.a_month)} a month." if hours.a_month else ""
     )

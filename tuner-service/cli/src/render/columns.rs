@@ -23,13 +23,13 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// The class on a page, and the colour on a terminal.
-    fn marked(self) -> Option<(&'static str, AnsiColor)> {
+    /// The colour on a terminal.
+    fn ink(self) -> Option<AnsiColor> {
         match self {
             Tone::Plain => None,
-            Tone::Good => Some(("good", AnsiColor::Green)),
-            Tone::Bad => Some(("bad", AnsiColor::Red)),
-            Tone::Notable => Some(("notable", AnsiColor::Yellow)),
+            Tone::Good => Some(AnsiColor::Green),
+            Tone::Bad => Some(AnsiColor::Red),
+            Tone::Notable => Some(AnsiColor::Yellow),
         }
     }
 }
@@ -343,12 +343,9 @@ impl Columns {
         let cells = row.iter().zip(&self.columns).zip(widths);
         let cells = cells.map(|((cell, column), width)| {
             let padding = " ".repeat(width.saturating_sub(cell.text.width()));
-            let text = match cell
-                .tone
-                .marked()
-                .filter(|_| colour && !cell.text.is_empty())
-            {
-                Some((_, ink)) => styled(&cell.text, ink.on_default()),
+            let ink = cell.tone.ink();
+            let text = match ink.filter(|_| colour && !cell.text.is_empty()) {
+                Some(ink) => styled(&cell.text, ink.on_default()),
                 None => cell.text.clone(),
             };
             match column.right {

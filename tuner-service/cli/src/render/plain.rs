@@ -113,8 +113,8 @@ pub(crate) mod tests {
     fn the_service_s_sentences_are_told_in_plain_words() {
         for (sentence, said) in [
             (
-                "the chosen values or, as drawn, the default, as a control run, for good: it is watched for a drift",
-                "the chosen values or, as drawn, the default, for comparison, for good: it is watched for a change",
+                "the chosen values or, as drawn, the default, as a control run, from now on, while it is watched for a drift",
+                "the chosen values or, as drawn, the default, for comparison, from now on, while it is watched for a change",
             ),
             ("a control run", "a run of the default, for comparison"),
             (

@@ -341,7 +341,7 @@ pub(crate) fn chosen(study: &StudySummary) -> String {
 }
 
 /// The comparison: the default and, once it has run, the choice.
-pub(crate) fn comparison(study: &StudySummary) -> Columns {
+fn comparison(study: &StudySummary) -> Columns {
     let mut list = Columns::new(vec![
         Column::left(""),
         Column::right("Runs"),

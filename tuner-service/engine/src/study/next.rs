@@ -170,6 +170,7 @@ impl<'a> Reader<'a> {
         let left = self.facts.runs_with(trials);
         let to_a_choice = format!("{} to a choice", runs(left));
         let to_go = match trials < left {
+            true if trials == 1 => format!("{}, of which one explores", more_runs(left)),
             true => format!("{}, of which {trials} explore", more_runs(left)),
             false => more_runs(left),
         };

@@ -498,8 +498,8 @@ fn warnings(
     phase: Phase,
 ) -> Vec<String> {
     let found = assessment.findings.iter().filter_map(|one| match one.kind {
-        FindingKind::Mixed => Some(one.what.clone()),
-        FindingKind::Ineffective
+        FindingKind::Mixed
+        | FindingKind::Ineffective
         | FindingKind::NothingToWin
         | FindingKind::ElapsedWorse
         | FindingKind::Unreported

@@ -102,7 +102,8 @@ def _waste(study: Study, search: Explored | None) -> Iterator[Finding]:
         yield _finding(
             study,
             "waste",
-            f"Tuning has cost {node_time(-hours.saved)} more than it saved, and goes on exploring.",
+            f"Tuning has cost {node_time(-hours.saved)} more than it saved, and the search has not"
+            " ended.",
             f'`io-autotune pin study:{number} --why "enough explored"` ends that with what is'
             " recommended now."
             if gains

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from io_autotune_report.render.page import selection, view
+from io_autotune_report.render.page import selection, view, words
 from io_autotune_report.render.page.environment import template
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def render(report: Report, *, index: str | None = None, owner: str | None = None
         elsewhere=(
             "All of them are in the files beside this page."
             if owner is None
-            else "io-autotune status and show have all of them."
+            else "io-autotune status has all of your studies."
         ),
         findings=selection.findings(report, asking=True),
         notes=selection.findings(report, asking=False),
@@ -57,6 +57,6 @@ def render_index(nights: Sequence[Night]) -> str:
         history=[
             (night.first, night.node_hours.saved)
             for night in reversed(newest_first)
-            if night.node_hours.saved is not None
+            if night.node_hours.saved is not None and words.is_one_day(night.first, night.last)
         ],
     )

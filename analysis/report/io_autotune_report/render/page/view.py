@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
 
 LEAST_MONTHS = 2
-"""One month is the total."""
+"""One month, or quarter, is the total."""
 
 MOST_PERIODS = 12
 
@@ -76,7 +76,8 @@ def periods(history: list[tuple[str, float]]) -> list[tuple[str, list[Period]]]:
 
     months = {words.month(month): saved for month, saved in ends.items()}
     quarters = {words.quarter(month): saved for month, saved in ends.items()}
-    return [("Month", sums(months)), ("Quarter", sums(quarters))]
+    both = [("Month", sums(months)), ("Quarter", sums(quarters))]
+    return [(head, rows) for head, rows in both if len(rows) >= LEAST_MONTHS]
 
 
 def share_saved(hours: NodeHours) -> float | None:

@@ -422,6 +422,12 @@ def ordinal(text: str) -> int:
     return datetime.fromisoformat(text).toordinal()
 
 
+def is_one_day(first: str, last: str) -> bool:
+    """Whether days up to ``last``, exclusive, are one; clocks may be put back on it."""
+    begin, end = _instant(first), _instant(last)
+    return begin is not None and end is not None and end - begin < timedelta(days=1.5)
+
+
 def phase(name: str) -> str:
     """A study's phase as people are told it."""
     return plain(PHASES.get(name, name))

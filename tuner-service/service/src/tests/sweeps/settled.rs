@@ -89,6 +89,7 @@ async fn a_settled_study_goes_on_while_runs_are_slow_for_a_stretch() {
     );
     assert!(warning.contains("the machine was busy"), "{warning}");
     assert!(warning.contains("tuning goes on"), "{warning}");
+    assert!(warning.contains("io-autotune accept study:"), "{warning}");
 }
 
 #[tokio::test]
