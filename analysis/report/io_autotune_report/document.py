@@ -26,6 +26,12 @@ PHASES = {
 }
 """What people are told of a study's phase, as ``io-autotune status`` tells it."""
 
+
+def phase_in_words(phase: str) -> str:
+    """A phase as people are told it; one that is not known is told as it is."""
+    return PHASES.get(phase, phase)
+
+
 Verdict = Literal["faster", "slower", "not_yet", "no_effect", "unclear"]
 """What may be said of a gain.
 
@@ -449,6 +455,9 @@ class Report:
     """The most frequent reason first."""
     exploring: list[ExploringSpent] = field(default_factory=list)
     """Who spent most first; empty where exploring has no budget."""
+    since: str | None = None
+    """When the first of the runs was judged that the sums have, or in a user's own report when the
+    first that is drawn began; ``None`` without runs, or if an earlier version kept the report."""
     before: str | None = None
     """The night that ``changes`` are since; ``None`` if there was none, or an earlier version kept
     the report."""

@@ -26,12 +26,11 @@ def own_report(report: Report, owner: Group) -> Report:
     studies = [study for study in report.studies if study.uid == owner.uid]
     own = {study.study_id for study in studies}
     runs = [datetime.fromisoformat(point.at) for study in studies for point in study.points]
-    end = datetime.fromisoformat(report.last)
+    zone = datetime.fromisoformat(report.last).tzinfo
     # A budget is known by its user's name alone, and two users may have had one name.
     name_is_theirs = sum(group.name == owner.name for group in report.users) == 1
     return replace(
         report,
-        look=max(1, (end - min(runs)).days + 1) if runs else 1,
         total=owner,
         clusters=[],
         accelerators=[],
@@ -49,4 +48,5 @@ def own_report(report: Report, owner: Group) -> Report:
             if name_is_theirs and (spent.budget_of, spent.name) == ("user", owner.name)
         ],
         site_defaults=[],
+        since=min(runs).astimezone(zone).isoformat() if runs else None,
     )

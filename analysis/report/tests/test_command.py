@@ -85,6 +85,8 @@ def test_a_night_has_all_its_files_and_they_agree(
         "users",
     }
     report = document(folder)
+    assert report.since is not None
+    assert report.since < report.last
     pages = {path.stem for path in (folder / "users").iterdir()}
     assert pages == {str(group.uid) for group in report.users}
     assert pages == {str(study.uid) for study in report.studies}

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
@@ -52,7 +52,7 @@ fn arguments(report: &Report) -> Vec<OsString> {
 pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportError> {
     let what = format!("{} of the night {}", report.file.as_str(), file.night);
     match &report.output {
-        Some(path) => put(path, &file.content, &what),
+        Some(path) => put(path, SHARED, &file.content, &what),
         None => Ok(file.content),
     }
 }
@@ -62,34 +62,33 @@ pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportEr
 pub(crate) fn show_mine(report: &Report, page: ReportFile) -> Result<String, ReportError> {
     let what = format!("the page of your studies, of the night {},", page.night);
     if let Some(path) = &report.output {
-        return put(path, &page.content, &what);
+        return put(path, SHARED, &page.content, &what);
     }
     if !std::io::stdout().is_terminal() {
         return Ok(page.content);
     }
     let path = kept(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))?;
-    keep(&path, &page.content).map_err(|source| ReportError::Output {
-        path: path.clone(),
-        source,
-    })?;
+    // As the service gives the page to nobody else, nobody else may read it here.
+    let said = put(&path, OWN, &page.content, &what)?;
     open(&path);
-    Ok(format!("{what} is in {}\n", path.display()))
+    Ok(said)
 }
 
-/// Writes a file that nobody else may read, as the service gives its text to nobody else.
-fn keep(path: &Path, text: &str) -> std::io::Result<()> {
+/// The mode of a new file that the user's umask decides about, and of one that is the user's alone.
+const SHARED: u32 = 0o666;
+const OWN: u32 = 0o600;
+
+/// Writes a file, which has this mode if it is new, and returns what to print.
+fn put(path: &Path, mode: u32, text: &str, what: &str) -> Result<String, ReportError> {
     let mut options = OpenOptions::new();
-    let mut file = options
+    let opened = options
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
-}
-
-fn put(path: &Path, text: &str, what: &str) -> Result<String, ReportError> {
-    fs::write(path, text).map_err(|source| ReportError::Output {
+        .mode(mode)
+        .open(path);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| ReportError::Output {
         path: path.to_owned(),
         source,
     })?;
@@ -102,17 +101,15 @@ fn kept(cache: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Repo
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|it| it.is_absolute());
     let cache = absolute(cache).or_else(|| Some(absolute(home)?.join(".cache")));
     let directory = cache.ok_or(ReportError::NoPlace)?.join("io-autotune");
-    match DirBuilder::new()
+    let made = DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(&directory)
-    {
-        Ok(()) => Ok(directory.join("report.html")),
-        Err(source) => Err(ReportError::Output {
-            path: directory,
-            source,
-        }),
-    }
+        .create(&directory);
+    made.map_err(|source| ReportError::Output {
+        path: directory.clone(),
+        source,
+    })?;
+    Ok(directory.join("report.html"))
 }
 
 /// Opens a file in the user's browser. Without a display, or if that fails, they have its path.
@@ -132,6 +129,8 @@ fn open(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use clap::Parser;
 
     use super::*;

@@ -253,6 +253,11 @@ def _document(
             for each in sums.exploring
         ],
         site_defaults=sums.site_defaults,
+        since=(
+            None
+            if first_judged is None
+            else first_judged.astimezone(occasion.last.tzinfo).isoformat(timespec="seconds")
+        ),
         before=None if occasion.before is None else occasion.before.night.folder,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from io_autotune_report.document import PHASES, Change, Group, Study
+from io_autotune_report.document import Change, Group, Study, phase_in_words
 from io_autotune_report.number_format import node_time
 from io_autotune_report.previous_report import Earlier, Kept, kept
 
@@ -47,10 +47,10 @@ def _of(study: Study, before: Earlier) -> Iterator[Change]:
         return
     if was.epoch != now.epoch:
         yield change(f"a new epoch began, its {now.epoch}.")
-    elif (before_ := PHASES.get(was.phase, was.phase)) != (
-        after := PHASES.get(now.phase, now.phase)
-    ):
-        yield change(f"went from {before_} to {after}")
+    else:
+        then, today = phase_in_words(was.phase), phase_in_words(now.phase)
+        if then != today:
+            yield change(f"went from {then} to {today}")
     if was.chosen != now.chosen and now.chosen:
         which = "another" if was.chosen else "a first"
         yield change(f"{which} parametrization is chosen")

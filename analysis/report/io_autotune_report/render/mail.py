@@ -84,7 +84,7 @@ def _saved(hours: NodeHours) -> str:
     took = ""
     if cost:
         did = "cost" if cost > 0 else "saved"
-        took = f" Exploring and comparing {did} {node_time(abs(cost))} of that net sum."
+        took = f" Exploring and comparing {did} {node_time(abs(cost))}, which that sum has in it."
     month = (
         f" What is chosen now brings {node_time(hours.a_month)} a month." if hours.a_month else ""
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,7 @@ class Period:
     label: str
     saved: float
     whole: bool = True
-    """Not where it has all that was before the first night, too."""
+    """False for the first, which also has all that was saved before the first night."""
 
 
 def periods(history: list[tuple[str, float]]) -> list[tuple[str, list[Period]]]:
@@ -88,15 +87,10 @@ def share_saved(hours: NodeHours) -> float | None:
 
 
 def cost(hours: NodeHours) -> float | None:
-    """What finding and proving took: exploring and control runs, beyond what else they had run."""
+    """What exploring and control runs took beyond what they would have taken otherwise."""
     if hours.exploring is None and hours.controls is None:
         return None
     return (hours.exploring or 0.0) + (hours.controls or 0.0)
-
-
-def since(report: Report) -> str:
-    """The day of the first verdict that the sums have."""
-    return (datetime.fromisoformat(report.last) - timedelta(days=report.look)).isoformat()
 
 
 def by_claim(report: Report) -> tuple[int, float, float] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jinja2.filters import do_filesizeformat
 
 from io_autotune_report import number_format
-from io_autotune_report.document import PHASES
+from io_autotune_report.document import phase_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -430,7 +430,7 @@ def is_one_day(first: str, last: str) -> bool:
 
 def phase(name: str) -> str:
     """A study's phase as people are told it."""
-    return plain(PHASES.get(name, name))
+    return plain(phase_in_words(name))
 
 
 def month(text: str) -> str:
