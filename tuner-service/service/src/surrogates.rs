@@ -7,7 +7,7 @@ use io_autotune_engine::{SharedSource, Source, SurrogateCache};
 use io_autotune_store::Learnt;
 use serde::Deserialize;
 
-/// The most epochs that are kept, at up to about 400 KB each.
+/// The most epochs that are kept, at up to about 400 KB for each of the two fits.
 const MOST: usize = 128;
 
 /// The most sources that are kept, at up to about 150 KB each with their surrogates.

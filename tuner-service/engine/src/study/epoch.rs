@@ -296,8 +296,12 @@ impl<'a> Epoch<'a> {
     /// The view of a history and of runs in flight, with its surrogate and the prior.
     pub(crate) fn modelled(&self, history: &History, pending: &[Pending]) -> Modelled<'_> {
         let view = View::new(self.space, history, pending);
-        let modelled = Modelled::new(view, self.surrogates);
-        modelled.capped(self.is_careful()).on(self.prior)
+        self.without_prior(view).on(self.prior)
+    }
+
+    /// A view with its surrogate, which knows the view's runs alone.
+    pub(crate) fn without_prior<'b>(&'b self, view: View<'b>) -> Modelled<'b> {
+        Modelled::new(view, self.surrogates).capped(self.is_careful())
     }
 
     /// Returns true if the study's runs are users' jobs, whose regret is bounded.
@@ -330,8 +334,7 @@ impl<'a> Epoch<'a> {
     }
 
     pub(crate) fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
-        let view = View::new(self.space, history, &[]);
-        Modelled::new(view, self.surrogates).capped(self.is_careful())
+        self.without_prior(View::new(self.space, history, &[]))
     }
 
     pub(crate) fn design(&self) -> &[Point] {

@@ -634,7 +634,7 @@ impl<'a> Situation<'a> {
         }
         self.own.get_or_init(|| {
             let view = View::new(self.epoch.space(), self.history, self.pending);
-            Modelled::new(view, None).capped(self.epoch.is_careful())
+            self.epoch.without_prior(view)
         })
     }
 

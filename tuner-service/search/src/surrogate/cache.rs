@@ -1,4 +1,4 @@
-//! A cache of the last fitted surrogate.
+//! A cache of the last fitted surrogates.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,11 +10,13 @@ use crate::surrogate::source::SharedSource;
 use crate::surrogate::{Observation, Prediction, Scatter, points};
 use io_autotune_model::space::Space;
 
-/// The last fitted surrogate with its data, and the last prior. Equal data give the same fit,
-/// whatever is in flight.
+/// The last fitted surrogates with their data, and the last prior. Equal data give the same fit,
+/// whatever is in flight. A decision asks for two: the search leans on a prior, and what may still
+/// be won is told from the epoch's runs alone.
 #[derive(Debug, Default)]
 pub struct SurrogateCache {
-    fit: Mutex<Option<Arc<Fit>>>,
+    on_a_prior: Mutex<Option<Arc<Fit>>>,
+    alone: Mutex<Option<Arc<Fit>>>,
     prior: Mutex<Option<Arc<Prior>>>,
 }
 
@@ -38,6 +40,18 @@ pub struct Fit {
     pub means: Vec<f64>,
     predictions: OnceLock<Vec<Prediction>>,
     importance: OnceLock<Result<Importance, Silence>>,
+    /// What its reader has found of it.
+    pub bounds: Bounds,
+}
+
+/// Upper ends of what the default's log elapsed is above that of other points, the highest of each
+/// kind. Whoever finds one keeps it with the fit, of which it is a function.
+#[derive(Debug, Default)]
+pub struct Bounds {
+    /// Of the measured points.
+    pub measured: OnceLock<f64>,
+    /// Of all points that were looked at.
+    pub all: OnceLock<f64>,
 }
 
 impl Fit {
@@ -62,6 +76,7 @@ impl Fit {
             predictions: OnceLock::new(),
             surrogate: Arc::new(surrogate),
             importance: OnceLock::new(),
+            bounds: Bounds::default(),
         })
     }
 
@@ -91,7 +106,11 @@ impl SurrogateCache {
         observed: &Observed,
         prior: Option<Arc<Mean>>,
     ) -> Option<Arc<Fit>> {
-        let last = || self.fit.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = match prior {
+            Some(_) => &self.on_a_prior,
+            None => &self.alone,
+        };
+        let last = || kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last().clone();
         let is_of = |fit: &Arc<Fit>| fit.is_of(space, observed, prior.as_ref());
         if let Some(fit) = known.filter(is_of) {

@@ -227,38 +227,40 @@ impl Kernel {
         all: &ByLevel,
         points: &[Point],
     ) -> Vec<[f64; LANES]> {
-        let used = points.len();
         // Many points share a level, so each level is looked up once.
-        let lanes = |parameter: usize, level: u32| {
-            let (mut alike, mut differ) = ([1.0; LANES], [false; LANES]);
-            for lane in 0..used {
-                let own = points[lane].0[parameter];
-                alike[lane] = self.parameters[parameter].of(own, level);
-                differ[lane] = own != level;
+        let lanes = |of: &Level| {
+            let (mut alike, mut differs) = ([1.0; LANES], [0.0; LANES]);
+            let parameter = &self.parameters[of.parameter];
+            let lanes = alike.iter_mut().zip(&mut differs);
+            for ((alike, differs), point) in lanes.zip(points) {
+                let own = point.0[of.parameter];
+                *alike = parameter.of(own, of.level);
+                *differs = f64::from(u8::from(own != of.level));
             }
-            (alike, differ)
+            (alike, differs)
         };
-        let levels = all.levels.iter();
-        let levels: Vec<_> = levels.map(|of| lanes(of.parameter, of.level)).collect();
-        (0..all.size)
-            .map(|point| {
-                let (mut products, mut sums) = ([1.0; LANES], [0.0; LANES]);
-                let mut differ = [false; LANES];
-                let parameters = self.parameters.len();
-                for place in &all.places[point * parameters..][..parameters] {
-                    let (alike, differing) = &levels[*place];
-                    for lane in 0..LANES {
-                        products[lane] *= alike[lane];
-                        sums[lane] += alike[lane];
-                        differ[lane] |= differing[lane];
-                    }
+        let levels: Vec<_> = all.levels.iter().map(lanes).collect();
+        let of_point = |places: &[usize]| {
+            // Numbers alone, so that the lanes are worked on at once.
+            let (mut products, mut sums) = ([1.0; LANES], [0.0; LANES]);
+            let mut differences = [0.0; LANES];
+            for place in places {
+                let (alike, differs) = &levels[*place];
+                for lane in 0..LANES {
+                    products[lane] *= alike[lane];
+                    sums[lane] += alike[lane];
+                    differences[lane] += differs[lane];
                 }
-                array::from_fn(|lane| match differ[lane] {
-                    true => self.hyperparameters.mix(products[lane], sums[lane]),
-                    false => 1.0,
-                })
+            }
+            array::from_fn(|lane| match differences[lane] > 0.0 {
+                true => self.hyperparameters.mix(products[lane], sums[lane]),
+                false => 1.0,
             })
-            .collect()
+        };
+        match self.parameters.len() {
+            0 => vec![[1.0; LANES]; all.size],
+            parameters => all.places.chunks(parameters).map(of_point).collect(),
+        }
     }
 }
 

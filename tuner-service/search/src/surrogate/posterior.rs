@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::history::by_point::{Known, View};
-use crate::surrogate::cache::{Fit, SurrogateCache};
+use crate::surrogate::cache::{Bounds, Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::failures::Failures;
 use crate::surrogate::importance::{Importance, Silence};
@@ -193,6 +193,11 @@ impl Fitted {
     pub fn explained(&self) -> Option<Explained> {
         let meanwhile = &self.fit.observed.meanwhile;
         meanwhile.explained(self.fit.slope, self.noise())
+    }
+
+    /// What has been found of the fit.
+    pub fn bounds(&self) -> &Bounds {
+        &self.fit.bounds
     }
 
     /// [`Fit::importance`].

@@ -54,15 +54,18 @@ pub(crate) fn stopped(own: &Modelled<'_>, settings: &Settings) -> Option<Stopped
         return None;
     }
     let fitted = own.fitted()?;
+    let bounds = fitted.bounds();
     // What has run is among the points: once it may gain as much, the others need not be looked at.
-    if share(highest(own, fitted, &fitted.ranked)) >= least {
+    let measured = || highest(own, fitted, &fitted.ranked);
+    if share(*bounds.measured.get_or_init(measured)) >= least {
         return None;
     }
     let points = points(own, fitted);
     if !has_covered_all(own, &points) {
         return None;
     }
-    let most = share(highest(own, fitted, &points)).max(by_noise);
+    let all = || highest(own, fitted, &points);
+    let most = share(*bounds.all.get_or_init(all)).max(by_noise);
     (most < least).then_some(Stopped::LittleToWin {
         most,
         runs: runs.default + runs.others,
