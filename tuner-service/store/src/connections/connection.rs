@@ -32,7 +32,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The transaction is not sqlx's own: sqlx returns a connection to the pool unchanged if the
 /// transaction could not begin in time, although the server may have begun it.
 pub(crate) struct Connection {
-    /// The pool's connection; absent only while it is dropped.
+    /// The pool's connection; absent only while it is dropped. The pool asks a connection that is
+    /// returned for a sign of life, which comes at once from one that has just answered.
     held: Option<PoolConnection<Postgres>>,
     patience: Patience,
     is_in_transaction: bool,
@@ -43,6 +44,8 @@ pub(crate) struct Connection {
 struct Patience {
     limit: Duration,
     route: Arc<Route>,
+    /// True while something that was asked has not been answered to its end.
+    is_waiting: bool,
     /// True if the session is not to be used again: an answer did not come, or it refused a write
     /// that another session may take.
     is_given_up: bool,
@@ -53,11 +56,13 @@ impl Patience {
         &mut self,
         answer: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
+        self.is_waiting = true;
         let Ok(answer) = timeout(self.limit, answer).await else {
             self.is_given_up = true;
             self.route.suspect();
             return Err(Unavailable::met(Outage::Silent).carried());
         };
+        self.is_waiting = false;
         if let Err(error) = &answer {
             self.is_given_up |= self.route.hears_of(error);
         }
@@ -75,6 +80,7 @@ impl Connection {
         let patience = Patience {
             limit: statement_timeout + GRACE,
             route,
+            is_waiting: false,
             is_given_up: false,
         };
         Self {
@@ -136,17 +142,29 @@ impl Drop for Connection {
         };
         if self.patience.is_given_up {
             held.close_on_drop();
-        } else if self.is_in_transaction {
-            // The pool gets the connection back once it has been rolled back.
-            tokio::spawn(roll_back(held));
+        } else if self.is_in_transaction || self.patience.is_waiting {
+            // The pool gets the connection back once it is free. The pool itself would wait without
+            // an end for the answer of a server that has vanished, and keep the place meanwhile.
+            tokio::spawn(free(held, self.is_in_transaction));
         }
     }
 }
 
-async fn roll_back(mut held: PoolConnection<Postgres>) {
-    let rolled_back = sqlx::raw_sql("rollback").execute(&mut *held);
-    let is_as_it_was = timeout(RELEASE_TIMEOUT, rolled_back).await;
-    if !is_as_it_was.is_ok_and(|answer| answer.is_ok()) {
+/// Reads what is still to come on a connection, and ends its transaction.
+async fn free(mut held: PoolConnection<Postgres>, is_in_transaction: bool) {
+    let freed = async {
+        match is_in_transaction {
+            true => sqlx::raw_sql("rollback")
+                .execute(&mut *held)
+                .await
+                .map(drop),
+            false => sqlx::Connection::ping(&mut *held).await,
+        }
+    };
+    if !timeout(RELEASE_TIMEOUT, freed)
+        .await
+        .is_ok_and(|answer| answer.is_ok())
+    {
         held.close_on_drop();
     }
 }
@@ -174,6 +192,7 @@ impl<'c> Executor<'c> for &'c mut Connection {
         let rows = held.fetch_many(query);
         stream::try_unfold((rows, patience), |(mut rows, patience)| async {
             let row = patience.answered(rows.try_next()).await?;
+            patience.is_waiting = row.is_some();
             Ok(row.map(|row| (row, (rows, patience))))
         })
         .boxed()

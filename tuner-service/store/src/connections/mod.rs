@@ -34,7 +34,7 @@ pub use url::{DatabaseUrl, UrlError};
 /// The longest wait for a row lock outside of a transaction.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time that a returned connection has to show that it is alive.
+/// The time that a connection has to become free of what was asked on it.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The additional time for a transaction to begin, beyond that for a connection.
@@ -155,18 +155,6 @@ impl Connections {
             .max_connections(session.connections)
             .acquire_timeout(session.acquire_timeout)
             .test_before_acquire(false)
-            // sqlx would wait for the answer of a server that has vanished, and keep the place in
-            // the pool.
-            .after_release(|connection, _| {
-                Box::pin(async move {
-                    match timeout(RELEASE_TIMEOUT, sqlx::Connection::ping(connection)).await {
-                        Ok(answer) => Ok(answer.is_ok()),
-                        // Returned as an error, so that no farewell is sent, which would wait for
-                        // the same server.
-                        Err(_) => Err(Unavailable::met(Outage::Silent).carried()),
-                    }
-                })
-            })
             .before_acquire(move |connection, before| {
                 let route = Arc::clone(&tested);
                 Box::pin(async move {
