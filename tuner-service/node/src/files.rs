@@ -202,12 +202,32 @@ fn effective_uid() -> io::Result<u32> {
     Ok(fs::metadata("/proc/self")?.uid())
 }
 
-/// Replaces a file atomically, in a directory that the caller has checked.
+/// Replaces a file atomically, in a directory that the caller has checked. Whoever reads it finds the
+/// old content or the new one, unless the host goes down: the run directory does not outlive that.
 pub(crate) fn replace(
     path: &Path,
     content: &[u8],
     mode: u32,
     gid: Option<u32>,
+) -> Result<(), DirectoryError> {
+    replaced(path, content, mode, gid, |_| Ok(()))
+}
+
+/// The same for a file that must survive the host's going down.
+pub(crate) fn replace_durably(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+) -> Result<(), DirectoryError> {
+    replaced(path, content, mode, None, File::sync_data)
+}
+
+fn replaced(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    gid: Option<u32>,
+    sync: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<(), DirectoryError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -223,7 +243,7 @@ pub(crate) fn replace(
             fchown(&file, None, gid)?;
         }
         file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_data()?;
+        sync(&file)?;
         fs::rename(&temporary, path)
     })();
     written.map_err(|error| {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use io_autotune_console as console;
-use io_autotune_protocol::{Call, Client, Job, OverAnswer, OverRequest};
+use io_autotune_protocol::{Call, Client, ClientError, Job, OverAnswer, OverRequest};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
@@ -15,10 +15,10 @@ use crate::directory::JobDirectory;
 use crate::job::{self, NodeJob};
 use crate::output::say;
 use crate::places::Places;
-use crate::report::{ReportError, keep, report};
+use crate::report::{Kept, ReportError, keep, report};
 use crate::route::Route;
 use crate::service_arguments::ServiceArguments;
-use crate::spool::{Delivery, Spool};
+use crate::spool::{self, Delivery, Spool};
 use crate::{overdue, restore, settings, user_files};
 
 /// The time for which an epilog, for which a job waits, starts deliveries of other jobs' reports.
@@ -67,17 +67,28 @@ pub(crate) async fn finish(
     let report = report(node_job, directory.as_ref(), &config, changed, &left)?;
     let spool = Spool::of(places);
     let breaker = Breaker::of(&places.run_dir);
-    let path = keep(&spool, directory, &report)?;
+    // It is signed while it is written.
+    let client = client.map_err(ClientError::from);
+    let client = client.and_then(|client| Ok((spool::prepared(&client, &report)?, client)));
+    let Kept { path, is_this } = keep(&spool, directory, &report)?;
     // From here on the report survives this process.
     user_files::remove(place);
     let waits = |why: &dyn std::fmt::Display| {
         say(&format!("the report waits in {}: {why}", path.display()));
     };
     match (client, breaker.admit(since_boot())) {
-        (Ok(client), Ok(())) => {
+        (Ok((prepared, client)), Ok(())) => {
             let route = Route::of(&places.run_dir);
             route.recall(&client);
-            if delivered(&spool, &client, &breaker, &path, deadline).await {
+            let delivery = match is_this {
+                true => {
+                    spool
+                        .send(&client, &breaker, &path, prepared, deadline)
+                        .await
+                }
+                false => spool.deliver(&client, &breaker, &path, deadline).await,
+            };
+            if is_reachable(&path, &delivery) {
                 let until = Instant::now() + FOR_OTHERS;
                 deliver_waiting(&spool, (&client, &breaker), deadline, until).await;
             }
@@ -117,15 +128,10 @@ fn speaks_without_start(node_job: &NodeJob) -> bool {
     node_job.is_first_node && node_job.job.restart_count == 0
 }
 
-/// Sends one report. Returns `false` during an outage, when no other can be delivered either.
-async fn delivered(
-    spool: &Spool,
-    client: &Client,
-    breaker: &Breaker,
-    path: &Path,
-    deadline: Deadline,
-) -> bool {
-    match spool.deliver(client, breaker, path, deadline).await {
+/// Says what became of a report that was not stored. Returns `false` during an outage, when no
+/// other can be delivered either.
+fn is_reachable(path: &Path, delivery: &Delivery) -> bool {
+    match delivery {
         Delivery::Stored => true,
         Delivery::Refused(error) => {
             say(&format!(
@@ -150,7 +156,11 @@ async fn deliver_waiting(
 ) {
     for path in spool.waiting() {
         let is_late = deadline.left().is_zero() || Instant::now() >= until;
-        if is_late || !delivered(spool, client, breaker, &path, deadline).await {
+        if is_late {
+            return;
+        }
+        let delivery = spool.deliver(client, breaker, &path, deadline).await;
+        if !is_reachable(&path, &delivery) {
             return;
         }
     }

@@ -25,16 +25,25 @@ pub(crate) enum ReportError {
     Directory(#[from] DirectoryError),
 }
 
+/// A report that survives this process.
+pub(crate) struct Kept {
+    pub(crate) path: PathBuf,
+    /// False if it is an earlier report of the launch, which waited already.
+    pub(crate) is_this: bool,
+}
+
 /// Keeps the report where it survives this process, and then removes the job's directory.
 pub(crate) fn keep(
     spool: &Spool,
     directory: Option<JobDirectory>,
     report: &FinishRequest,
-) -> Result<PathBuf, DirectoryError> {
+) -> Result<Kept, DirectoryError> {
     // slurmd was killed in the epilog and runs it again, or its prolog ran twice and the directory
     // of the first run was found: the waiting report has more information.
     let knows_less = directory.as_ref().is_none_or(JobDirectory::is_taken);
-    let path = match spool.waits(&report.job).filter(|_| knows_less) {
+    let earlier = spool.waits(&report.job).filter(|_| knows_less);
+    let is_this = earlier.is_none();
+    let path = match earlier {
         Some(path) => path,
         None => spool.add(report)?,
     };
@@ -42,7 +51,7 @@ pub(crate) fn keep(
     if let Some(Err(error)) = directory.map(JobDirectory::remove) {
         say(&error.to_string());
     }
-    Ok(path)
+    Ok(Kept { path, is_this })
 }
 
 /// The reason why a run without an answer does not count, if there is one. Such a job ran as
@@ -207,14 +216,17 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let places = places(parent.path());
         let spool = Spool::of(&places);
-        let first = keep(&spool, None, &made(None)).unwrap();
+        let first = keep(&spool, None, &made(None)).unwrap().path;
         fs::write(&first, "the first").unwrap();
-        assert_eq!(keep(&spool, None, &made(None)).unwrap(), first);
+        assert_eq!(keep(&spool, None, &made(None)).unwrap().path, first);
         assert_eq!(read_limited(&first).unwrap(), "the first");
 
         // Unless a launch has left its directory: then it is another one.
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
-        assert_eq!(keep(&spool, Some(directory), &made(None)).unwrap(), first);
+        assert_eq!(
+            keep(&spool, Some(directory), &made(None)).unwrap().path,
+            first
+        );
         assert_ne!(read_limited(&first).unwrap(), "the first");
         assert!(
             JobDirectory::open(&places.run_dir, &job())
@@ -251,7 +263,7 @@ mod tests {
             spoil(&places.spool_dir);
             let spool = Spool::of(&places);
             let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
-            let path = keep(&spool, Some(directory), &made(None)).unwrap();
+            let path = keep(&spool, Some(directory), &made(None)).unwrap().path;
             assert!(path.starts_with(&places.run_dir), "{what}");
             assert!(spool.waiting().contains(&path), "{what}");
             assert!(
@@ -263,7 +275,11 @@ mod tests {
             // Nor does the next launch of the job remove it.
             JobDirectory::create(&places.run_dir, &job()).unwrap();
             assert!(path.is_file(), "{what}");
-            assert_eq!(keep(&spool, None, &made(None)).unwrap(), path, "{what}");
+            assert_eq!(
+                keep(&spool, None, &made(None)).unwrap().path,
+                path,
+                "{what}"
+            );
         }
     }
 

@@ -13,12 +13,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job};
+use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Prepared};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::deadline::Deadline;
 use crate::files::{
-    DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+    DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own,
+    replace_durably,
 };
 use crate::output::say;
 use crate::places::Places;
@@ -140,6 +141,7 @@ impl Spool {
             .collect()
     }
 
+    /// Sends the report in a file.
     pub(crate) async fn deliver(
         &self,
         client: &Client,
@@ -173,9 +175,23 @@ impl Spool {
                 }
             },
         };
-        let call = Call::post("/v1/runs/finish", &report);
+        match prepared(client, &report) {
+            Ok(prepared) => self.send(client, breaker, path, prepared, deadline).await,
+            Err(error) => Delivery::Later(error),
+        }
+    }
+
+    /// Sends the report that is in this file.
+    pub(crate) async fn send(
+        &self,
+        client: &Client,
+        breaker: &Breaker,
+        path: &Path,
+        report: Prepared,
+        deadline: Deadline,
+    ) -> Delivery {
         let asked = since_boot();
-        let answer = client.call::<_, FinishAnswer>(call, deadline.left()).await;
+        let answer = client.send::<FinishAnswer>(report, deadline.left()).await;
         breaker.learn(asked, &answer);
         match answer {
             Ok(_) => {
@@ -191,13 +207,18 @@ impl Spool {
     }
 }
 
+/// The request that carries a report, of which the signature is being made.
+pub(crate) fn prepared(client: &Client, report: &FinishRequest) -> Result<Prepared, ClientError> {
+    client.prepare(&Call::post("/v1/runs/finish", report))
+}
+
 fn written(directory: &Path, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
     let path = directory.join(file_name(report));
     let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
         path: path.clone(),
         source,
     })?;
-    replace(&path, &text, 0o400, None)?;
+    replace_durably(&path, &text, 0o400)?;
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(|source| DirectoryError::Io {
         path: directory.to_owned(),

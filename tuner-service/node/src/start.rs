@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use io_autotune_protocol::{
-    Call, Client, ClientError, ConfigError, Delivery, Job, MARKS_VARIABLE, StartAnswer,
-    StartRequest, is_deliverable_variable,
+    Call, Client, ClientError, Delivery, Job, MARKS_VARIABLE, Prepared, StartAnswer, StartRequest,
+    is_deliverable_variable,
 };
 use jiff::Timestamp;
 
@@ -62,6 +62,12 @@ pub(crate) async fn start(
         started_at: node_job.started_at,
         node_state: Some(state::of(places, Timestamp::now())),
     };
+    // The request is signed while files are written.
+    let client = service.node_client().map_err(ClientError::from);
+    let client = client.and_then(|client| {
+        let prepared = client.prepare(&Call::post("/v1/runs/start", &request))?;
+        Ok((prepared, client))
+    });
     // Tells launches with the same job id apart; nothing is measured with it.
     let prolog_at = Timestamp::now();
     keep_what_an_earlier_launch_left(places, &request.job);
@@ -127,7 +133,7 @@ pub(crate) async fn start(
 
     let left = deadline.left();
     let for_answer = served.map_or(left, |served| served.for_answer(left));
-    let answer = ask(service.node_client(), &places.run_dir, &request, for_answer).await;
+    let answer = ask(client, &places.run_dir, for_answer).await;
     let journal = directory.file(journal::FILE);
     let paths = (places.spool_dir.as_path(), journal.as_path());
     let apply = |delivery: &Delivery| {
@@ -249,18 +255,16 @@ fn nothing_set(answer: &StartAnswer) -> JobEnvironment {
 }
 
 async fn ask(
-    client: Result<Client, ConfigError>,
+    client: Result<(Prepared, Client), ClientError>,
     run_dir: &Path,
-    request: &StartRequest,
     most: Duration,
 ) -> Result<StartAnswer, NoAnswer> {
-    let client = client.map_err(ClientError::from)?;
+    let (prepared, client) = client?;
     let (breaker, route) = (Breaker::of(run_dir), Route::of(run_dir));
-    let call = Call::post("/v1/runs/start", request);
     let asked = since_boot();
     breaker.admit(asked)?;
     route.recall(&client);
-    let answer = client.call(call, most).await;
+    let answer = client.send(prepared, most).await;
     route.keep(&client);
     breaker.learn(asked, &answer);
     Ok(answer?)

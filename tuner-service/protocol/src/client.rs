@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -158,6 +159,23 @@ struct Asked {
     body: Bytes,
 }
 
+/// The signature of one request, which one endpoint can read once.
+struct Signed {
+    nonce: Nonce,
+    credential: String,
+}
+
+/// A signature that another thread makes.
+type Signing = JoinHandle<Result<Signed, CredentialError>>;
+
+/// A request that is being signed, while the caller has other work before it can be sent.
+pub struct Prepared {
+    asked: Asked,
+    idempotent: bool,
+    /// For the first endpoint that is asked; each other one needs another signature.
+    signing: Arc<Mutex<Option<Signing>>>,
+}
+
 /// A client of the service. Its clones share the knowledge which endpoint answered last.
 #[derive(Clone)]
 pub struct Client {
@@ -220,17 +238,21 @@ impl Client {
         self.preferred.store(index.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Sends a request and returns the verified answer; `deadline` covers all of it.
-    ///
-    /// The preferred endpoint is asked first. The next one follows after a short delay unless the
-    /// one before is alive, or at once when it fails. The first answer wins. A request that is not
-    /// idempotent is sent once, over the first connection on which `/v1/health` answers.
+    /// [`Client::prepare`] and [`Client::send`].
     pub async fn call<B, A>(&self, call: Call<'_, B>, deadline: Duration) -> Result<A, ClientError>
     where
         B: Serialize + ?Sized,
         A: DeserializeOwned,
     {
-        let end = Instant::now() + deadline;
+        self.send(self.prepare(&call)?, deadline).await
+    }
+
+    /// Begins to sign a request, in a thread of the calling runtime's. A credential is valid for a
+    /// minute.
+    pub fn prepare<B>(&self, call: &Call<'_, B>) -> Result<Prepared, ClientError>
+    where
+        B: Serialize + ?Sized,
+    {
         let body = match call.body {
             Some(body) => serde_json::to_vec(body).map_err(|error| ClientError::Malformed {
                 endpoint: "this program".into(),
@@ -246,15 +268,39 @@ impl Client {
             path: call.path.into(),
             body: body.into(),
         };
+        let signing = self.sign(asked.clone())?;
+        Ok(Prepared {
+            asked,
+            idempotent: call.idempotent,
+            signing: Arc::new(Mutex::new(Some(signing))),
+        })
+    }
+
+    /// Sends a request and returns the verified answer; `deadline` covers all of it.
+    ///
+    /// The preferred endpoint is asked first. The next one follows after a short delay unless the
+    /// one before is alive, or at once when it fails. The first answer wins. A request that is not
+    /// idempotent is sent once, over the first connection on which `/v1/health` answers.
+    pub async fn send<A>(&self, prepared: Prepared, deadline: Duration) -> Result<A, ClientError>
+    where
+        A: DeserializeOwned,
+    {
+        let end = Instant::now() + deadline;
+        let Prepared {
+            asked,
+            idempotent,
+            signing,
+        } = prepared;
         let (stagger, sign_of_life) = race::patience(deadline, self.endpoints.len());
-        if call.idempotent {
+        if idempotent {
             let attempts = self.in_order().map(|index| {
-                let (client, asked) = (self.clone(), asked.clone());
+                let (client, asked, signing) = (self.clone(), asked.clone(), Arc::clone(&signing));
                 let attempt = async move {
                     let endpoint = &client.endpoints[index];
                     let answer = async {
                         let connection = client.connection(endpoint).await?;
-                        client.ask(endpoint, connection, asked).await
+                        let signed = client.signed(&asked, &signing).await?;
+                        client.ask(endpoint, connection, asked, signed).await
                     };
                     decisive(answer.await)
                 };
@@ -290,7 +336,12 @@ impl Client {
             .await
             .map_err(|lost| self.lost(lost, deadline))?;
         let endpoint = &self.endpoints[index];
-        let answer = tokio::time::timeout_at(end, self.ask(endpoint, connection?, asked))
+        let connection = connection?;
+        let answer = async {
+            let signed = self.signed(&asked, &signing).await?;
+            self.ask(endpoint, connection, asked, signed).await
+        };
+        let answer = tokio::time::timeout_at(end, answer)
             .await
             .map_err(|_| ClientError::Deadline(deadline))??;
         self.preferred.store(index, Ordering::Relaxed);
@@ -375,19 +426,15 @@ impl Client {
         }
     }
 
-    /// Sends the request. It is signed after connecting, so that an endpoint that is down does not
-    /// cost a credential.
+    /// Sends the request and returns the verified answer.
     async fn ask(
         &self,
         endpoint: &Endpoint,
         mut connection: Connection,
         asked: Asked,
+        Signed { nonce, credential }: Signed,
     ) -> Result<Bytes, ClientError> {
         let Asked { method, path, body } = asked;
-        let nonce = Nonce::fresh().map_err(unreachable)?;
-        let credential = self
-            .sign(method.as_str(), &path, &nonce, body.clone())
-            .await?;
         let request = http::Request::builder()
             .method(method)
             .uri(path.as_ref())
@@ -424,19 +471,30 @@ impl Client {
         }
     }
 
-    async fn sign(
+    /// The signature that is being made if no other attempt has taken it, or one more.
+    async fn signed(
         &self,
-        method: &str,
-        path: &str,
-        nonce: &Nonce,
-        body: Bytes,
-    ) -> Result<String, ClientError> {
+        asked: &Asked,
+        signing: &Mutex<Option<Signing>>,
+    ) -> Result<Signed, ClientError> {
+        let first = signing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let signing = first.map_or_else(|| self.sign(asked.clone()), Ok)?;
+        Ok(signing.await.map_err(unreachable)??)
+    }
+
+    fn sign(&self, asked: Asked) -> Result<Signing, ClientError> {
         let (credentials, service) = (Arc::clone(&self.credentials), self.service_uid);
-        let (method, path, nonce) = (method.to_owned(), path.to_owned(), nonce.clone());
-        Ok(blocking(move || {
-            sign_request(credentials.as_ref(), service, &method, &path, &nonce, &body)
-        })
-        .await??)
+        let nonce = Nonce::fresh().map_err(unreachable)?;
+        Ok(tokio::task::spawn_blocking(move || {
+            let Asked { method, path, body } = asked;
+            let method = method.as_str();
+            let credential =
+                sign_request(credentials.as_ref(), service, method, &path, &nonce, &body)?;
+            Ok(Signed { nonce, credential })
+        }))
     }
 
     async fn verify(

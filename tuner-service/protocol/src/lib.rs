@@ -35,7 +35,7 @@ mod variable;
 
 pub use account::is_account;
 pub use application::{ApplicationName, called, is_application};
-pub use client::{Call, Client, ClientError, read_answer};
+pub use client::{Call, Client, ClientError, Prepared, read_answer};
 pub use clock::{clock_seconds, digits};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use confined::confine;

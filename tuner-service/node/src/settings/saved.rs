@@ -16,7 +16,8 @@ use super::command::Running;
 use super::kernel::Target;
 use super::online::Agent;
 use crate::files::{
-    DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+    DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own,
+    replace_durably,
 };
 use crate::job::name_on_node;
 
@@ -183,7 +184,7 @@ impl SavedDirectory {
             ensure_directory(&directory)?;
             made.push(directory.clone());
         }
-        replace(&path, &text, 0o400, None)?;
+        replace_durably(&path, &text, 0o400)?;
         for directory in made.iter().rev() {
             let synced = File::open(directory).and_then(|directory| directory.sync_all());
             synced.map_err(|source| DirectoryError::Io {

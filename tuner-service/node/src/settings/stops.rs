@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Running;
 use crate::deadline::Deadline;
-use crate::files::{DirectoryError, at, check_directory, ensure_directory, read_own, replace};
+use crate::files::{
+    DirectoryError, at, check_directory, ensure_directory, read_own, replace_durably,
+};
 use crate::output::say;
 
 /// The most tries: a third of an hour, one a minute by the timer.
@@ -69,7 +71,7 @@ impl Stops {
             path: path.to_owned(),
             source,
         })?;
-        replace(path, &text, 0o400, None)
+        replace_durably(path, &text, 0o400)
     }
 
     pub(super) fn waiting(&self) -> Result<Vec<PathBuf>, DirectoryError> {

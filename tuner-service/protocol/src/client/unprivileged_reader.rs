@@ -105,29 +105,15 @@ impl Apart {
 
     pub(super) async fn send(&mut self, request: http::Request<Bytes>) -> io::Result<Reply> {
         let (ours, readers) = StdUnixStream::pair()?;
-        let mut command = (self.reader)();
-        if let Some(secured) = &self.secured {
-            command.arg(&secured.address).arg(&*secured.authority);
-        }
-        let _reading = Reading(
-            command
-                .env_clear()
-                .current_dir("/")
-                .stdin(Stdio::from(self.answers.try_clone()?))
-                .stdout(Stdio::from(OwnedFd::from(readers)))
-                .stderr(Stdio::null())
-                .spawn()?,
-        );
-        // Else its end would not be seen while the command holds the reader's side.
-        drop(command);
         ours.set_nonblocking(true)?;
         let (result, mut to_reader) = UnixStream::from_std(ours)?.into_split();
         let mut told = Vec::new();
         let limit = (LINE_LIMIT + ANSWER_LIMIT) as u64;
         let mut result = result.take(limit);
         let request = wire(request);
+        let (answers, reader, secured) = (&self.answers, self.reader, &self.secured);
         let sent = async {
-            match &self.secured {
+            match secured {
                 None => self.requests.write_all(&request).await,
                 Some(_) => {
                     to_reader.write_all(&request).await?;
@@ -135,11 +121,37 @@ impl Apart {
                 }
             }
         };
-        // The service may send a refusal before it has read the whole request.
-        let (_, read) = tokio::join!(sent, result.read_to_end(&mut told));
+        // It starts while the service works on the request. The service may send a refusal before
+        // it has read the whole request.
+        let read = async {
+            let _reading = Reading(started(reader, secured.as_ref(), answers, readers)?);
+            result.read_to_end(&mut told).await
+        };
+        let (_, read) = tokio::join!(sent, read);
         read?;
         reply(told)
     }
+}
+
+/// Starts a reader of this connection, which tells its result to `readers`.
+fn started(
+    reader: Reader,
+    secured: Option<&Secured>,
+    answers: &OwnedFd,
+    readers: StdUnixStream,
+) -> io::Result<Child> {
+    let mut command = reader();
+    if let Some(secured) = secured {
+        command.arg(&secured.address).arg(&*secured.authority);
+    }
+    // The command is dropped here: while it holds the reader's side, its end would not be seen.
+    command
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(answers.try_clone()?))
+        .stdout(Stdio::from(OwnedFd::from(readers)))
+        .stderr(Stdio::null())
+        .spawn()
 }
 
 /// A request in the form in which HTTP/1.1 sends it.
