@@ -52,7 +52,7 @@ build: ## Build what a site installs into build/stage
 workloads: build # What the jobs of the demo and of clusters run
 	$(MAKE) --no-print-directory -C tests/workloads
 
-LOAD := calls flood lives
+LOAD := calls flood lives nodes
 test-tools: workloads ## Build what only tests run: what asks a service, the burst-buffer instrument, jobs
 	$(CARGO_BUILD) $(addprefix --bin ,$(LOAD) burst-buffer)
 	install -m 755 $(addprefix target/release/,$(LOAD)) build/workloads/

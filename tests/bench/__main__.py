@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +11,8 @@ from pathlib import Path
 from devcluster import Cluster, ClusterError
 
 from bench import answers, commands, floods, growth, lives, priors
-from bench.figures import Figure, table
+from bench.figures import Figure, renewed, table
+from bench.machine import measured_on
 from bench.place import Place
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "bench"
@@ -34,7 +33,11 @@ def main() -> int:
             *("orders", "lists", "memory", "commands"),
         ],
     )
-    parser.add_argument("--write", type=Path, help="into this page too, if nothing failed")
+    parser.add_argument(
+        "--write",
+        type=Path,
+        help="into this page's table, whose other rows stay, if nothing failed",
+    )
     options = parser.parse_args()
     parts: dict[str, Callable[[Place], list[Figure]]] = {
         "lives": lambda place: lives.figures(place, options.rounds, options.lives),
@@ -57,12 +60,12 @@ def main() -> int:
         return 1
     finally:
         cluster.destroy()
-    text = f"{_heading()}\n\n{table(found)}\n"
-    print(text)
+    rows = [figure.row(measured_on()) for figure in found]
+    print(table(rows))
     if failed:
         _say(f"bench: not measured: {', '.join(failed)}")
     elif options.write:
-        _write(options.write, text)
+        _write(options.write, rows)
     return 1 if failed else 0
 
 
@@ -79,34 +82,20 @@ def _measured(
             _say(f"bench: {name}: {error}")
             failed.append(name)
         else:
-            _say("\n".join(figure.row() for figure in figures))
+            _say("\n".join(figure.row(measured_on()) for figure in figures))
             found += figures
     return found, failed
-
-
-def _heading() -> str:
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        "an unknown processor",
-    )
-    today = datetime.datetime.now(tz=datetime.UTC).date()
-    load = os.getloadavg()[0]
-    return f"Measured {today} on {os.cpu_count()} processors ({model}); load at the end {load:.1f}."
 
 
 MARK = "<!-- What follows is written by make bench. -->"
 
 
-def _write(page: Path, text: str) -> None:
-    """Put the figures below the mark of a page; what stands above it is written by hand."""
-    kept, mark, _ = page.read_text(encoding="utf-8").partition(MARK)
+def _write(page: Path, rows: list[str]) -> None:
+    """Put the rows into the table below a page's mark; what stands above is written by hand."""
+    kept, mark, below = page.read_text(encoding="utf-8").partition(MARK)
     if not mark:
         raise ClusterError(f"{page} has no line {MARK!r}: nothing is written")
-    page.write_text(f"{kept}{MARK}\n\n{text}", encoding="utf-8")
+    page.write_text(f"{kept}{MARK}\n\n{table(renewed(below, rows))}\n", encoding="utf-8")
 
 
 def _say(message: str) -> None:

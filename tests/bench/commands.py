@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from devcluster import files, process
 
 from bench.figures import Aim, Figure, median, ratio_of_pairs
-from bench.place import Place
+from bench.place import Place, in_turn
 from bench.slurmd_log import Moments, read
 
 USER = "io-alice"
@@ -19,7 +19,8 @@ HELD = ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"]
 SUBMITTED_SECONDS = 600.0
 SUBMISSION_AIM = Aim(1.0)
 UNASKED_AIM = Aim(1.02)
-SLURMD_AIM = Aim(20.0)
+TUNED = ["--io-autotune=app=bench"]
+START_AIM, END_AIM = Aim(12.0), Aim(10.0)
 
 
 def figures(place: Place, pairs: int) -> list[Figure]:
@@ -87,35 +88,70 @@ def _unasked(place: Place, pairs: int) -> Iterator[Figure]:
 
 
 def _slurmd(place: Place, pairs: int) -> Iterator[Figure]:
-    """Yield what a tuned job's start and end take more in slurmd than another's."""
+    """Yield what a tuned job's start and end take more in slurmd than another's.
+
+    For comparison, what those of a job take more where Prolog= and Epilog= are programs that do
+    nothing: Slurm's own part.
+    """
+    plain: list[str] = []
+    order = [plain, TUNED]
+    seen = _moments(place, [job for n in range(pairs) for job in order[:: 1 - n % 2 * 2]])
+    both = {"plain": seen[0::4] + seen[3::4], "tuned": seen[1::4] + seen[2::4]}
+    empty: dict[str, list[Moments]] = {"without": [], "with": []}
+    scripts = {"without": "", "with": "Prolog=/bin/true\nEpilog=/bin/true\n"}
+    with _plugstack(place, "# none\n"):
+        for side in in_turn(2, "without", "with"):
+            empty[side] += _moments(place, [plain] * (pairs // 2), scripts[side])
+    for name, of, aim in (
+        ("start, from slurmctld's request to the script", Moments.start, START_AIM),
+        ("end, from the script to the end of the epilog", Moments.end, END_AIM),
+    ):
+        yield _more(
+            f"what slurmd takes more for a tuned job's {name}",
+            of,
+            both["plain"],
+            both["tuned"],
+            aim,
+        )
+        yield _more(
+            f"what it takes more with an empty Prolog= and Epilog= for a job's {name}",
+            of,
+            empty["without"],
+            empty["with"],
+            None,
+        )
+
+
+def _more(
+    name: str,
+    of: Callable[[Moments], float | None],
+    less: Sequence[Moments],
+    more: Sequence[Moments],
+    aim: Aim | None,
+) -> Figure:
+    both = [(of(one), of(other)) for one, other in zip(less, more, strict=True)]
+    known = [(one, other) for one, other in both if one is not None and other is not None]
+    return Figure(
+        name,
+        "ms",
+        median([other - one for one, other in known]),
+        aim,
+        f"median of {len(known)} pairs; without it {median([one for one, _ in known])} ms",
+    )
+
+
+def _moments(place: Place, jobs: Sequence[list[str]], settings: str = "") -> list[Moments]:
+    """Run jobs with these options of sbatch, one after the other, with more in slurm.conf."""
     base = ["sbatch", "--parsable", "--exclusive", f"--nodelist={NODE}", "--output=/dev/null"]
     log = place.cluster.paths.log_of(f"slurmd-{NODE}")
-    with _debugging(place):
+    with _debugging(place, settings):
         begin = log.stat().st_size
-        jobs = []
-        for number in range(pairs):
-            options: list[list[str]] = [[], ["--io-autotune=app=bench"]]
-            order = (0, 1) if number % 2 == 0 else (1, 0)
-            ids = {side: int(_run(place, *base, *options[side], "--wrap=true")) for side in order}
-            jobs.append((ids[0], ids[1]))
+        ids = [int(_run(place, *base, *options, "--wrap=true")) for options in jobs]
         _await_empty(place)
         with log.open("r", encoding="utf-8", errors="replace") as text:
             text.seek(begin)
             moments = read(text)
-    for name, of in (
-        ("start, from the prolog to the script", Moments.start),
-        ("end, from the script to the end of the epilog", Moments.end),
-    ):
-        seen = [(of(moments[plain]), of(moments[tuned])) for plain, tuned in jobs]
-        more = [tuned - plain for plain, tuned in seen if plain is not None and tuned is not None]
-        plains = [plain for plain, _ in seen if plain is not None]
-        yield Figure(
-            f"what slurmd takes more for a tuned job's {name}",
-            "ms",
-            median(more),
-            SLURMD_AIM,
-            f"median of {len(more)} pairs; another job's takes {median(plains)} ms",
-        )
+    return [moments[job_id] for job_id in ids]
 
 
 def _run(place: Place, *argv: str) -> str:
@@ -146,8 +182,8 @@ def _plugstack(place: Place, plugins: str) -> Iterator[None]:
 
 
 @contextmanager
-def _debugging(place: Place) -> Iterator[None]:
-    """Have slurmd tell each step it takes."""
+def _debugging(place: Place, settings: str) -> Iterator[None]:
+    """Have slurmd tell each step it takes, with more in slurm.conf."""
     path = place.cluster.paths.slurm_conf
     text = path.read_text(encoding="utf-8")
 
@@ -155,7 +191,7 @@ def _debugging(place: Place) -> Iterator[None]:
         files.write(path, now, mode=0o644)
         place.cluster.run_as("root", ["scontrol", "reconfigure"])
 
-    configure(text.replace("SlurmdDebug=debug", "SlurmdDebug=debug2"))
+    configure(text.replace("SlurmdDebug=debug", "SlurmdDebug=debug2") + settings)
     try:
         yield
     finally:

@@ -24,6 +24,7 @@ from command.service import ALICE
 from devcluster.certificates import Authority
 
 from bench.figures import Aim, Figure, median, table
+from bench.machine import measured_on
 
 AIM = Aim(3.0)
 OF_THE_SYSTEM = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -60,7 +61,7 @@ def main() -> int:
         found = [
             _figure(hook, what, pair, job, options.pairs, options.starts) for what, pair in sides
         ]
-    print(table(found))
+    print(table([figure.row(measured_on()) for figure in found]))
     return 0
 
 

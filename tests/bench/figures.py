@@ -69,24 +69,36 @@ class Figure:
     aim: Aim | None
     detail: str
 
-    def row(self) -> str:
-        """Return the figure as a row of a Markdown table."""
+    def row(self, measured: str) -> str:
+        """Return the figure as a row of a Markdown table, with when and on what it was measured."""
         aim, verdict = (
             ("", "") if self.aim is None else (str(self.aim), self.aim.verdict(self.estimate))
         )
-        cells = [self.what, f"{self.estimate}", self.unit, aim, verdict, self.detail]
+        cells = [self.what, f"{self.estimate}", self.unit, aim, verdict, self.detail, measured]
         return f"| {' | '.join(cells)} |"
 
 
 HEAD = (
-    "| what | figure, 95 % interval | unit | aim | | how it came about |\n"
-    "| --- | --- | --- | --- | --- | --- |"
+    "| what | figure, 95 % interval | unit | aim | | how it came about | measured |\n"
+    "| --- | --- | --- | --- | --- | --- | --- |"
 )
 
 
-def table(figures: Iterable[Figure]) -> str:
-    """Return figures as a Markdown table."""
-    return "\n".join([HEAD, *(figure.row() for figure in figures)])
+def table(rows: Iterable[str]) -> str:
+    """Return rows as a Markdown table."""
+    return "\n".join([HEAD, *rows])
+
+
+def renewed(text: str, rows: Iterable[str]) -> list[str]:
+    """Return the rows of the table in a text, those that were measured anew in their old place."""
+    new = {_what(row): row for row in rows}
+    lines = (line for line in text.splitlines() if line.startswith("| "))
+    known = {_what(line): line for line in lines if line not in HEAD}
+    return list((known | new).values())
+
+
+def _what(row: str) -> str:
+    return row.split(" | ", maxsplit=1)[0]
 
 
 def ratio_of_rounds(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:

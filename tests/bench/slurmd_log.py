@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _LINE = re.compile(r"\[(?P<at>[0-9T:.-]+)\] (?:\[(?P<step>[0-9]+)\.batch\] )?(?P<text>.*)")
-_PROLOG = re.compile(r"debug: +Running spank/prolog for jobid \[([0-9]+)\]")
-_CALLS = "calling /usr/sbin/slurmstepd spank prolog"
+_ASKED = "debug2: Start processing RPC: REQUEST_LAUNCH_PROLOG"
 _STARTED = re.compile(r"task 0 \([0-9]+\) started")
 _EXITED = re.compile(r"task 0 \([0-9]+\) exited")
 _EPILOG = re.compile(r"debug: +completed epilog for jobid ([0-9]+)")
@@ -19,8 +18,8 @@ _EPILOG = re.compile(r"debug: +completed epilog for jobid ([0-9]+)")
 class Moments:
     """When things of one job happened, seconds; None where the log does not tell."""
 
-    prolog: float | None = None
-    """slurmd calls what runs SPANK's prolog."""
+    asked: float | None = None
+    """slurmctld asks for the prolog."""
     started: float | None = None
     """The batch script runs."""
     exited: float | None = None
@@ -29,8 +28,8 @@ class Moments:
     """The epilog is over."""
 
     def start(self) -> float | None:
-        """Return the milliseconds from the prolog to the script's start."""
-        return _milliseconds(self.prolog, self.started)
+        """Return the milliseconds until the script starts."""
+        return _milliseconds(self.asked, self.started)
 
     def end(self) -> float | None:
         """Return the milliseconds from the script's end to that of the epilog."""
@@ -44,22 +43,22 @@ def _milliseconds(begin: float | None, end: float | None) -> float | None:
 def read(lines: Iterable[str]) -> dict[int, Moments]:
     """Return the moments of each job of a slurmd at debug2 whose jobs run one after the other."""
     jobs: dict[int, Moments] = {}
-    called: float | None = None
+    asked: float | None = None
     for line in lines:
         found = _LINE.match(line)
         if found is None:
             continue
         at = datetime.datetime.fromisoformat(found["at"]).timestamp()
         text, step = found["text"], found["step"]
-        if _CALLS in text:
-            # The next line of a prolog's own tells whose it is.
-            called = at
-        elif prolog := _PROLOG.match(text):
-            jobs.setdefault(int(prolog[1]), Moments()).prolog = called
+        if text.startswith(_ASKED):
+            # The job that starts next tells whose it is.
+            asked = at
         elif epilog := _EPILOG.match(text):
             jobs.setdefault(int(epilog[1]), Moments()).epilog = at
         elif step is not None and _STARTED.match(text):
-            jobs.setdefault(int(step), Moments()).started = at
+            moments = jobs.setdefault(int(step), Moments())
+            moments.asked, moments.started = asked, at
+            asked = None
         elif step is not None and _EXITED.match(text):
             jobs.setdefault(int(step), Moments()).exited = at
     return jobs

@@ -14,6 +14,8 @@ from bench.figures import (
     median,
     ratio_of_pairs,
     ratio_of_rounds,
+    renewed,
+    table,
 )
 
 
@@ -75,5 +77,15 @@ def test_numbers_have_the_digits_that_their_interval_carries() -> None:
     assert str(Estimate(123.4, 100.2, 150.9)) == "123 (100 .. 151)"
     assert str(Estimate(0.31, 0.02, 4.3)) == "0.31 (0.02 .. 4.30)", "two digits at least"
     assert str(Estimate(2.0, 2.0, 2.0)) == "2.0 (2.0 .. 2.0)"
-    row = Figure("x", "ratio", Estimate(0.5, 0.4, 0.6), None, "how").row()
-    assert row == "| x | 0.50 (0.40 .. 0.60) | ratio |  |  | how |"
+    row = Figure("x", "ratio", Estimate(0.5, 0.4, 0.6), None, "how").row("today")
+    assert row == "| x | 0.50 (0.40 .. 0.60) | ratio |  |  | how | today |"
+
+
+def test_a_row_that_is_measured_anew_keeps_its_place_and_the_others_stay() -> None:
+    def row(what: str, measured: str) -> str:
+        return Figure(what, "ms", Estimate(1.0, 0.0, 2.0), None, "how").row(measured)
+
+    page = table([row("a", "before"), row("b", "before")])
+    now = [row("c", "today"), row("a", "today")]
+    assert renewed(page, now) == [row("a", "today"), row("b", "before"), row("c", "today")]
+    assert renewed("", now) == now

@@ -7,8 +7,7 @@ from bench.slurmd_log import Moments, read
 
 LOG = """\
 [2026-11-22T01:52:20.165] debug:  Running spank/epilog for jobid [1] uid [995] gid [994]
-[2026-11-22T01:52:21.363] debug:  prep/script: _run_spank_job_script: _run_spank_job_script: \
-calling /usr/sbin/slurmstepd spank prolog
+[2026-11-22T01:52:21.363] debug2: Start processing RPC: REQUEST_LAUNCH_PROLOG
 [2026-11-22T01:52:21.366] debug:  Running spank/prolog for jobid [2] uid [995] gid [994]
 [2026-11-22T01:52:21.492] Launching batch job 2 for UID 995
 [2026-11-22T01:52:21.607] [2.batch] task 0 (23492) started 2026-11-22T01:52:21
@@ -32,4 +31,4 @@ def test_what_the_log_does_not_tell_is_not_made_up() -> None:
     assert jobs[3].start() is None
     assert jobs[3].end() is None
     assert read([]) == {}
-    assert Moments(prolog=1.0).start() is None
+    assert Moments(asked=1.0).start() is None

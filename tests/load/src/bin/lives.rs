@@ -53,9 +53,6 @@ struct Arguments {
     /// Ask for starts alone.
     #[arg(long)]
     starts_only: bool,
-    /// All are nodes of one job, which ask for what is theirs.
-    #[arg(long, requires = "starts_only")]
-    one_job: bool,
     /// CPUs that each job has of its node, a part of the study's context.
     #[arg(long, default_value = "8")]
     cpus_per_node: String,
@@ -366,20 +363,16 @@ fn milliseconds(since: Instant) -> f64 {
 }
 
 fn job(arguments: &Arguments, number: u32) -> Job {
-    let (job, node, nodes) = match arguments.one_job {
-        true => (0, number, arguments.lives),
-        false => (number, number % 4, 1),
-    };
     Job {
         cluster: arguments.cluster.clone(),
-        job_id: arguments.first_job_id + job,
+        job_id: arguments.first_job_id + number,
         restart_count: 0,
         sluid: None,
         uid: arguments.uid,
         gid: arguments.uid,
         user: None,
-        node: format!("n{}", node + 1),
-        nodes,
+        node: format!("n{}", number % 4 + 1),
+        nodes: 1,
         partition: "main".into(),
         cpus_per_node: arguments.cpus_per_node.clone(),
     }
