@@ -32,8 +32,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The transaction is not sqlx's own: sqlx returns a connection to the pool unchanged if the
 /// transaction could not begin in time, although the server may have begun it.
 pub(crate) struct Connection {
-    /// The pool's connection; absent only while it is dropped. The pool asks a connection that is
-    /// returned for a sign of life, which comes at once from one that has just answered.
+    /// The pool's connection; absent only while it is dropped.
     held: Option<PoolConnection<Postgres>>,
     patience: Patience,
     is_in_transaction: bool,
@@ -44,8 +43,6 @@ pub(crate) struct Connection {
 struct Patience {
     limit: Duration,
     route: Arc<Route>,
-    /// True while something that was asked has not been answered to its end.
-    is_waiting: bool,
     /// True if the session is not to be used again: an answer did not come, or it refused a write
     /// that another session may take.
     is_given_up: bool,
@@ -56,13 +53,11 @@ impl Patience {
         &mut self,
         answer: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
-        self.is_waiting = true;
         let Ok(answer) = timeout(self.limit, answer).await else {
             self.is_given_up = true;
             self.route.suspect();
             return Err(Unavailable::met(Outage::Silent).carried());
         };
-        self.is_waiting = false;
         if let Err(error) = &answer {
             self.is_given_up |= self.route.hears_of(error);
         }
@@ -80,7 +75,6 @@ impl Connection {
         let patience = Patience {
             limit: statement_timeout + GRACE,
             route,
-            is_waiting: false,
             is_given_up: false,
         };
         Self {
@@ -142,29 +136,25 @@ impl Drop for Connection {
         };
         if self.patience.is_given_up {
             held.close_on_drop();
-        } else if self.is_in_transaction || self.patience.is_waiting {
-            // The pool gets the connection back once it is free. The pool itself would wait without
-            // an end for the answer of a server that has vanished, and keep the place meanwhile.
-            tokio::spawn(free(held, self.is_in_transaction));
+        } else {
+            tokio::spawn(give_back(held, self.is_in_transaction));
         }
     }
 }
 
-/// Reads what is still to come on a connection, and ends its transaction.
-async fn free(mut held: PoolConnection<Postgres>, is_in_transaction: bool) {
-    let freed = async {
-        match is_in_transaction {
-            true => sqlx::raw_sql("rollback")
-                .execute(&mut *held)
-                .await
-                .map(drop),
-            false => sqlx::Connection::ping(&mut *held).await,
+/// Ends a connection's transaction, if it is in one, and gives it back to the pool.
+///
+/// The pool takes it once it has answered all that was asked on it, and has given a sign of life.
+/// By itself the pool would wait without an end for a server that has vanished, and keep the place.
+async fn give_back(mut held: PoolConnection<Postgres>, is_in_transaction: bool) {
+    let given = async {
+        if is_in_transaction {
+            sqlx::raw_sql("rollback").execute(&mut *held).await?;
         }
+        held.return_to_pool().await;
+        Ok::<_, sqlx::Error>(())
     };
-    if !timeout(RELEASE_TIMEOUT, freed)
-        .await
-        .is_ok_and(|answer| answer.is_ok())
-    {
+    if !matches!(timeout(RELEASE_TIMEOUT, given).await, Ok(Ok(()))) {
         held.close_on_drop();
     }
 }
@@ -192,7 +182,6 @@ impl<'c> Executor<'c> for &'c mut Connection {
         let rows = held.fetch_many(query);
         stream::try_unfold((rows, patience), |(mut rows, patience)| async {
             let row = patience.answered(rows.try_next()).await?;
-            patience.is_waiting = row.is_some();
             Ok(row.map(|row| (row, (rows, patience))))
         })
         .boxed()

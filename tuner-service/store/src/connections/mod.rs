@@ -34,7 +34,7 @@ pub use url::{DatabaseUrl, UrlError};
 /// The longest wait for a row lock outside of a transaction.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time that a connection has to become free of what was asked on it.
+/// The time that a returned connection has to show that it is alive.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The additional time for a transaction to begin, beyond that for a connection.

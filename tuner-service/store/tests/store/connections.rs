@@ -308,6 +308,41 @@ async fn a_database_that_is_gone_without_a_word_is_not_waited_for() {
     assert_eq!(database.number("select count(*) from runs").await, 1);
 }
 
+/// Whoever asked has gone before the answer came, which may still come or never.
+#[tokio::test]
+async fn a_request_that_is_dropped_before_its_answer_gives_its_connection_back() {
+    let database = Database::new().await;
+    let relay = Relay::to(&database).await;
+    let one = StoreOptions {
+        connections: 1,
+        ..StoreOptions::default()
+    };
+    let store = Store::open(&relay.url(), one).unwrap();
+    let waiting = "select count(*) from pg_stat_activity
+                       where datname = current_database() and wait_event_type = 'Lock'";
+    for is_cut in [false, true] {
+        let held = database
+            .hold("lock table nonces in access exclusive mode")
+            .await;
+        let nonce = format!("{:032x}", u8::from(is_cut));
+        tokio::select! {
+            answer = store.is_first_reading(&nonce) => panic!("it had to wait: {answer:?}"),
+            () = at_least_once_within(NOT_FOR_EVER, "it waits", async || {
+                database.number(waiting).await > 0
+            }) => {}
+        }
+        if is_cut {
+            relay.cut();
+        }
+        held.release().await;
+        relay.mend();
+        at_least_once_within(NOT_FOR_EVER, "it is ready", async || {
+            store.ready().await.is_ok()
+        })
+        .await;
+    }
+}
+
 /// Attack (database): The server takes no writes, ends, vanishes, or has no role, database or
 /// connection left.
 /// Outcome: It is named within seconds; histories can be read, and reports count once later.
