@@ -70,7 +70,7 @@ pub(crate) async fn finish(
     // It is signed while it is written.
     let client = client.map_err(ClientError::from);
     let client = client.and_then(|client| Ok((spool::prepared(&client, &report)?, client)));
-    let Kept { path, is_this } = keep(&spool, directory, &report)?;
+    let Kept { path, is_new } = keep(&spool, directory, &report)?;
     // From here on the report survives this process.
     user_files::remove(place);
     let waits = |why: &dyn std::fmt::Display| {
@@ -80,7 +80,7 @@ pub(crate) async fn finish(
         (Ok((prepared, client)), Ok(())) => {
             let route = Route::of(&places.run_dir);
             route.recall(&client);
-            let delivery = match is_this {
+            let delivery = match is_new {
                 true => {
                     spool
                         .send(&client, &breaker, &path, prepared, deadline)

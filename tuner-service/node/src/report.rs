@@ -29,7 +29,7 @@ pub(crate) enum ReportError {
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     /// False if it is an earlier report of the launch, which waited already.
-    pub(crate) is_this: bool,
+    pub(crate) is_new: bool,
 }
 
 /// Keeps the report where it survives this process, and then removes the job's directory.
@@ -42,7 +42,7 @@ pub(crate) fn keep(
     // of the first run was found: the waiting report has more information.
     let knows_less = directory.as_ref().is_none_or(JobDirectory::is_taken);
     let earlier = spool.waits(&report.job).filter(|_| knows_less);
-    let is_this = earlier.is_none();
+    let is_new = earlier.is_none();
     let path = match earlier {
         Some(path) => path,
         None => spool.add(report)?,
@@ -51,7 +51,7 @@ pub(crate) fn keep(
     if let Some(Err(error)) = directory.map(JobDirectory::remove) {
         say(&error.to_string());
     }
-    Ok(Kept { path, is_this })
+    Ok(Kept { path, is_new })
 }
 
 /// The reason why a run without an answer does not count, if there is one. Such a job ran as
@@ -216,17 +216,19 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let places = places(parent.path());
         let spool = Spool::of(&places);
-        let first = keep(&spool, None, &made(None)).unwrap().path;
+        let kept = |directory| {
+            let kept = keep(&spool, directory, &made(None)).unwrap();
+            (kept.path, kept.is_new)
+        };
+        let (first, is_new) = kept(None);
+        assert!(is_new);
         fs::write(&first, "the first").unwrap();
-        assert_eq!(keep(&spool, None, &made(None)).unwrap().path, first);
+        assert_eq!(kept(None), (first.clone(), false));
         assert_eq!(read_limited(&first).unwrap(), "the first");
 
         // Unless a launch has left its directory: then it is another one.
         let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
-        assert_eq!(
-            keep(&spool, Some(directory), &made(None)).unwrap().path,
-            first
-        );
+        assert_eq!(kept(Some(directory)), (first.clone(), true));
         assert_ne!(read_limited(&first).unwrap(), "the first");
         assert!(
             JobDirectory::open(&places.run_dir, &job())

@@ -9,6 +9,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -488,13 +489,16 @@ impl Client {
     fn sign(&self, asked: Asked) -> Result<Signing, ClientError> {
         let (credentials, service) = (Arc::clone(&self.credentials), self.service_uid);
         let nonce = Nonce::fresh().map_err(unreachable)?;
-        Ok(tokio::task::spawn_blocking(move || {
+        let signed = move || {
             let Asked { method, path, body } = asked;
             let method = method.as_str();
             let credential =
                 sign_request(credentials.as_ref(), service, method, &path, &nonce, &body)?;
             Ok(Signed { nonce, credential })
-        }))
+        };
+        // tokio panics where the host has no room for a thread; the caller has more to do.
+        panic::catch_unwind(AssertUnwindSafe(|| tokio::task::spawn_blocking(signed)))
+            .map_err(|_| unreachable("this host has no room for another thread"))
     }
 
     async fn verify(
@@ -1102,6 +1106,16 @@ mod tests {
             let error = answers(one, plain()).await.unwrap_err();
             assert!(!error.is_outage() && error.is_transient(), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn each_endpoint_that_is_asked_has_a_signature_of_its_own() {
+        let (client, _sockets) = known(&[Behaviour::Signed], plain());
+        let prepared = client.prepare(&Call::post("/v1/x", "question")).unwrap();
+        let signed = || client.signed(&prepared.asked, &prepared.signing);
+        let (first, second) = (signed().await.unwrap(), signed().await.unwrap());
+        assert_ne!(first.credential, second.credential);
+        assert_ne!(first.nonce, second.nonce);
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -113,13 +113,14 @@ impl Apart {
         let request = wire(request);
         let (answers, reader, secured) = (&self.answers, self.reader, &self.secured);
         let sent = async {
-            match secured {
+            let _ = match secured {
                 None => self.requests.write_all(&request).await,
-                Some(_) => {
-                    to_reader.write_all(&request).await?;
-                    to_reader.shutdown().await
-                }
-            }
+                Some(_) => match to_reader.write_all(&request).await {
+                    Ok(()) => to_reader.shutdown().await,
+                    lost => lost,
+                },
+            };
+            Ok(())
         };
         // It starts while the service works on the request. The service may send a refusal before
         // it has read the whole request.
@@ -127,8 +128,7 @@ impl Apart {
             let _reading = Reading(started(reader, secured.as_ref(), answers, readers)?);
             result.read_to_end(&mut told).await
         };
-        let (_, read) = tokio::join!(sent, read);
-        read?;
+        tokio::try_join!(sent, read)?;
         reply(told)
     }
 }
