@@ -270,6 +270,7 @@ mod tests {
     use super::*;
     use crate::history::History;
     use crate::history::by_point::Known;
+    use crate::surrogate::cache::SurrogateCache;
     use crate::surrogate::ensemble::Ensemble;
     use crate::surrogate::observed::observe;
     use crate::surrogate::posterior::Modelled;
@@ -303,6 +304,27 @@ mod tests {
         ];
         let own = own.map(|(levels, time)| tested(space, &levels, &[time, 1.01 * time], 1));
         history(own.into(), 2, 6)
+    }
+
+    /// A decision asks for both, one after the other.
+    #[test]
+    fn a_fit_on_a_prior_and_one_without_are_both_kept() {
+        let space = grid(&[7, 7]);
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let prior = Arc::new(Prior::new(&space, &[shared(&source)]).unwrap());
+        let (own, cache) = (first_runs(&space, 60.0), SurrogateCache::default());
+        for prior in [Some(&prior), None] {
+            let view = Modelled::new(View::new(&space, &own, &[]), Some(&cache)).on(prior);
+            let bounds = view.fitted().unwrap().bounds();
+            bounds.measured.set(1.0).unwrap();
+        }
+        let kept = |prior: Option<&Arc<Prior>>| {
+            let view = Modelled::new(View::new(&space, &own, &[]), Some(&cache)).on(prior);
+            view.fitted().unwrap().bounds().measured.get().copied()
+        };
+        for _ in 0..2 {
+            assert_eq!([kept(None), kept(Some(&prior))], [Some(1.0), Some(1.0)]);
+        }
     }
 
     #[test]
