@@ -16,7 +16,8 @@ from bench.place import Place, Service, in_turn
 
 CLIENTS = 64
 STUDIES = 50
-AIM = Aim(0.7, at_least=True)
+AIM = Aim(0.5, at_least=True)
+POSTGRESQL_AIM = Aim(1.3)
 TAIL_AIM = Aim(5.0)
 JUDGED_SECONDS = 120.0
 PATIENT_MS = 60_000
@@ -95,6 +96,13 @@ def _figures(done: dict[str, Rounds], rounds: int, lives: int) -> list[Figure]:
             ratio_of_rounds(munge.rates, pgbench.rates),
             AIM,
             f"{rate(munge)} lives/s; ms of processor a life: {cost(munge)}",
+        ),
+        Figure(
+            "PostgreSQL's processor time for a life, without MUNGE, against pgbench's",
+            "ratio",
+            ratio_of_rounds(free.costs["postgresql"], pgbench.costs["postgresql"]),
+            POSTGRESQL_AIM,
+            how,
         ),
         Figure(
             "what MUNGE costs: a life with it against one without",

@@ -65,6 +65,8 @@ class Place:
         self._supervisor().end("io-autotuned")
         self._supervisor().end("postgresql")
         self.cluster.up()
+        # Two services and pgbench together have more connections than one service may have.
+        self.sql("postgres", f'alter role "{SERVICE_USER}" connection limit -1')
 
     def _supervisor(self) -> Supervisor:
         return Supervisor(self.cluster.paths.processes, lambda _message: None)

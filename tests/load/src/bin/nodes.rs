@@ -1,4 +1,5 @@
-//! All nodes of one job ask for its start at the same moment, each over a connection of its own.
+//! All nodes of one job, or all tasks of an array, ask for a start at the same moment, each over a
+//! connection of its own.
 //!
 //! Their requests are signed beforehand, and answers are read but not verified: what signing and
 //! verifying takes is the nodes' own part, which thousands of nodes do side by side. Run as root.
@@ -31,17 +32,24 @@ struct Arguments {
     /// The job's application.
     #[arg(long, default_value = "nodes")]
     app: String,
-    /// The job's id.
+    /// The job's id, or that of the array's first task.
     #[arg(long, default_value_t = 1)]
     job_id: u32,
-    /// How many nodes the job has.
+    /// How many nodes the job has, or tasks of one node the array.
     #[arg(long, default_value_t = 10_000)]
     nodes: u32,
+    /// They are tasks of an array.
+    #[arg(long)]
+    array: bool,
+    /// The deadline of a prolog, in milliseconds.
+    #[arg(long, default_value_t = 2000.0)]
+    deadline_ms: f64,
 }
 
 #[derive(Serialize)]
 struct Summary {
     answered: usize,
+    answered_in_time: usize,
     /// Other answers than that of a start, with counts.
     failures: BTreeMap<String, usize>,
     /// When the middle one and the last had their answer, in milliseconds.
@@ -74,26 +82,30 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let summary = runtime.block_on(ask_all(address, requests));
+    let summary = runtime.block_on(ask_all(address, requests, arguments.deadline_ms));
     writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     Ok(())
 }
 
 /// A node's request, as it is sent.
 fn signed(arguments: &Arguments, config: &ClientConfig, node: u32) -> Result<Vec<u8>, Failed> {
+    let (job_id, nodes) = match arguments.array {
+        true => (arguments.job_id + node, 1),
+        false => (arguments.job_id, arguments.nodes),
+    };
     let start = StartRequest {
         started_at: None,
         node_state: None,
         job: Job {
             cluster: arguments.cluster.clone(),
-            job_id: arguments.job_id,
+            job_id,
             restart_count: 0,
             sluid: None,
             uid: 1000,
             gid: 1000,
             user: None,
             node: format!("n{}", node + 1),
-            nodes: arguments.nodes,
+            nodes,
             partition: "main".into(),
             cpus_per_node: "8".into(),
         },
@@ -117,7 +129,7 @@ fn signed(arguments: &Arguments, config: &ClientConfig, node: u32) -> Result<Vec
     Ok([head.as_bytes(), &body].concat())
 }
 
-async fn ask_all(address: &str, requests: Vec<Vec<u8>>) -> Summary {
+async fn ask_all(address: &str, requests: Vec<Vec<u8>>, deadline_ms: f64) -> Summary {
     let barrier = Arc::new(Barrier::new(requests.len() + 1));
     let mut asking = JoinSet::new();
     for request in requests {
@@ -138,7 +150,8 @@ async fn ask_all(address: &str, requests: Vec<Vec<u8>>) -> Summary {
     }
     Summary {
         answered: times.len(),
-        failures,
+        answered_in_time: times.iter().filter(|time| **time <= deadline_ms).count(),
+        failures: failures.into_iter().take(5).collect(),
         median: times.get(times.len() / 2).copied().unwrap_or_default(),
         last: times.last().copied().unwrap_or_default(),
     }
