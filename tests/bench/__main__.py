@@ -54,13 +54,12 @@ def main() -> int:
     wanted = {name: parts[name] for name in parts if name in (options.only or parts)}
     try:
         cluster.up()
-        found, failed = _measured(Place(cluster, BUILD), wanted)
+        rows, failed = _measured(Place(cluster, BUILD), wanted)
     except (ClusterError, subprocess.SubprocessError) as error:
         _say(f"bench: {error}")
         return 1
     finally:
         cluster.destroy()
-    rows = [figure.row(measured_on()) for figure in found]
     print(table(rows))
     if failed:
         _say(f"bench: not measured: {', '.join(failed)}")
@@ -71,9 +70,9 @@ def main() -> int:
 
 def _measured(
     place: Place, parts: dict[str, Callable[[Place], list[Figure]]]
-) -> tuple[list[Figure], list[str]]:
-    """Return the figures, and the parts that failed: what the others took hours for stays."""
-    found, failed = [], []
+) -> tuple[list[str], list[str]]:
+    """Return the figures' rows, and the parts that failed: what the others took hours for stays."""
+    rows, failed = [], []
     for name, measure in parts.items():
         _say(f"measuring: {name}")
         try:
@@ -82,9 +81,10 @@ def _measured(
             _say(f"bench: {name}: {error}")
             failed.append(name)
         else:
-            _say("\n".join(figure.row(measured_on()) for figure in figures))
-            found += figures
-    return found, failed
+            on = measured_on()
+            rows += [figure.row(on) for figure in figures]
+            _say("\n".join(rows[-len(figures) :]))
+    return rows, failed
 
 
 MARK = "<!-- What follows is written by make bench. -->"
