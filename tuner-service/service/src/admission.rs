@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use io_autotune_store::StudyKey;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 /// Longest wait for a turn. With the row lock and the work it must fit the prolog's two seconds.
@@ -63,7 +63,7 @@ impl<S> Admissions<S> {
 pub(crate) struct Admission<S> {
     turn: Semaphore,
     waiting: AtomicUsize,
-    snapshot: tokio::sync::Mutex<Option<(Instant, Arc<S>)>>,
+    snapshot: Mutex<Option<Fetched<S>>>,
 }
 
 impl<S> Default for Admission<S> {
@@ -71,9 +71,17 @@ impl<S> Default for Admission<S> {
         Self {
             turn: Semaphore::new(1),
             waiting: AtomicUsize::new(0),
-            snapshot: tokio::sync::Mutex::new(None),
+            snapshot: Mutex::new(None),
         }
     }
+}
+
+/// A snapshot. All who find it empty wait for one of them to fetch it, and have it at the same
+/// moment: a lock would let one at a time look.
+#[derive(Debug)]
+struct Fetched<S> {
+    asked_at: Instant,
+    state: Arc<OnceCell<Arc<S>>>,
 }
 
 struct Waiting<'a>(&'a AtomicUsize);
@@ -102,18 +110,15 @@ impl<S> Admission<S> {
             .ok()
     }
 
-    pub(crate) async fn forget_snapshot(&self) {
-        self.snapshot.lock().await.take();
+    pub(crate) fn forget_snapshot(&self) {
+        self.kept().take();
     }
 
-    pub(crate) async fn forget(&self, outdated: &Arc<S>) {
-        let mut snapshot = self.snapshot.lock().await;
-        if snapshot
-            .as_ref()
-            .is_some_and(|(_, state)| Arc::ptr_eq(state, outdated))
-        {
-            snapshot.take();
-        }
+    pub(crate) fn forget(&self, outdated: &Arc<S>) {
+        let is_outdated = |fetched: &mut Fetched<S>| {
+            (fetched.state.get()).is_some_and(|one| Arc::ptr_eq(one, outdated))
+        };
+        self.kept().take_if(is_outdated);
     }
 
     /// The study, at most a second old. One caller fetches it for all.
@@ -121,16 +126,27 @@ impl<S> Admission<S> {
         &self,
         fetch: impl Future<Output = Result<S, E>>,
     ) -> Result<Arc<S>, E> {
-        let mut snapshot = self.snapshot.lock().await;
-        if let Some((at, state)) = snapshot.as_ref()
-            && at.elapsed() < SNAPSHOT_AGE
-        {
-            return Ok(Arc::clone(state));
+        let state = self.latest();
+        let fetched = state.get_or_try_init(|| async { fetch.await.map(Arc::new) });
+        fetched.await.cloned()
+    }
+
+    fn latest(&self) -> Arc<OnceCell<Arc<S>>> {
+        let mut kept = self.kept();
+        let is_recent = |fetched: &&Fetched<S>| fetched.asked_at.elapsed() < SNAPSHOT_AGE;
+        if let Some(fetched) = kept.as_ref().filter(is_recent) {
+            return Arc::clone(&fetched.state);
         }
-        let fetched_at = Instant::now();
-        let state = Arc::new(fetch.await?);
-        *snapshot = Some((fetched_at, Arc::clone(&state)));
-        Ok(state)
+        let state = Arc::default();
+        *kept = Some(Fetched {
+            asked_at: Instant::now(),
+            state: Arc::clone(&state),
+        });
+        state
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Fetched<S>>> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -188,9 +204,9 @@ mod tests {
         assert_eq!(*admission.snapshot(fetched(1)).await.unwrap(), 1);
         assert_eq!(*admission.snapshot(fetched(2)).await.unwrap(), 1);
         let outdated = admission.snapshot(fetched(2)).await.unwrap();
-        admission.forget(&outdated).await;
+        admission.forget(&outdated);
         assert_eq!(*admission.snapshot(fetched(5)).await.unwrap(), 5);
-        admission.forget(&outdated).await;
+        admission.forget(&outdated);
         assert_eq!(*admission.snapshot(fetched(6)).await.unwrap(), 5);
         tokio::time::advance(SNAPSHOT_AGE).await;
         assert_eq!(*admission.snapshot(fetched(3)).await.unwrap(), 3);
@@ -222,7 +238,7 @@ mod tests {
         for study in [&ocean, &ice] {
             assert_eq!(*study.snapshot(fetched(1)).await.unwrap(), 1);
         }
-        admissions.of(&study("ocean")).forget_snapshot().await;
+        admissions.of(&study("ocean")).forget_snapshot();
         assert_eq!(*ocean.snapshot(fetched(2)).await.unwrap(), 2);
         assert_eq!(*ice.snapshot(fetched(2)).await.unwrap(), 1);
     }

@@ -10,7 +10,7 @@ use io_autotune_store::{Store, StoreOptions};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
-use crate::api::{self, Service};
+use crate::api::{self, CredentialCalls, Service};
 use crate::clock::SystemClock;
 use crate::config::{Config, StartupError};
 use crate::door::Door;
@@ -76,7 +76,8 @@ impl Assembly {
         let nodes = Service {
             door: Door::Nodes,
             store: store.clone(),
-            credential_calls: Arc::new(Semaphore::new(api::CREDENTIAL_CALLS)),
+            credential_calls: CredentialCalls::of_nodes(),
+            at_work: Arc::new(Semaphore::new(api::AT_WORK)),
             long_bodies: Arc::new(Semaphore::new(api::LONG_BODIES)),
             surrogates: Arc::default(),
             ready: Arc::default(),
@@ -119,7 +120,7 @@ impl Assembly {
         let users = Service {
             door: Door::Users,
             store: users_store.clone(),
-            credential_calls: Arc::new(Semaphore::new(api::USERS_CREDENTIAL_CALLS)),
+            credential_calls: CredentialCalls::of_users(),
             long_bodies: Arc::new(Semaphore::new(api::LONG_BODIES)),
             surrogates: Arc::default(),
             ..nodes.clone()

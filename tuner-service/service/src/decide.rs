@@ -12,10 +12,11 @@ use io_autotune_engine::{
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
-use io_autotune_store::{Budgets, Decision, StudyState};
+use io_autotune_store::{Budgets, BusyStart, Decision, StartedRun, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::crowd::Crowd;
 use crate::exploring;
 use crate::joined_history::{Heard, Hearing, heard};
 use crate::limits::{TimeLimit, known_limit};
@@ -27,6 +28,8 @@ pub(crate) struct Snapshot {
     pub(crate) state: StudyState,
     /// The recommendation in that state, once computed.
     pub(crate) recommended: OnceLock<Option<Recommendation>>,
+    /// Its starts, which are written together. `None`: the job's key has runs.
+    pub(crate) starts: Crowd<BusyStart, Option<StartedRun>>,
 }
 
 impl Snapshot {
@@ -34,6 +37,7 @@ impl Snapshot {
         Self {
             state,
             recommended: OnceLock::new(),
+            starts: Crowd::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod assembly;
 mod assess;
 mod clock;
 mod config;
+mod crowd;
 mod decide;
 mod default_accelerator;
 mod door;

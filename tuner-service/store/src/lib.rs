@@ -48,6 +48,7 @@ mod studies;
 mod surroundings;
 mod tested;
 mod transfer;
+mod unlocked;
 mod views;
 
 pub use accounts::Coordinated;
@@ -83,4 +84,5 @@ pub use transfer::{
     Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
     VERSION as EXPORT_VERSION, check_header,
 };
+pub use unlocked::BusyStart;
 pub use views::{RunFilter, RunRow, StudyFilter, StudyRow};

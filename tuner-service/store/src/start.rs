@@ -46,7 +46,7 @@ pub struct NewRun<'a> {
 }
 
 impl NewRun<'_> {
-    fn launch(&self) -> Launch<'_> {
+    pub(crate) fn launch(&self) -> Launch<'_> {
         Launch {
             job: self.job,
             sluid: self.sluid,
@@ -253,35 +253,7 @@ impl Store {
         Ok(inserted.map(|run_id| started(run_id, decision)))
     }
 
-    /// Starts a job's run without the study's lock, for a decision that explores nothing, from a
-    /// state that may be slightly old. Later requests get the first one's answer. Returns
-    /// [`StoreError::Outdated`], and starts nothing, if the study's epoch, pin or acceptance of
-    /// mixed work differs from the state's.
-    pub async fn start_unlocked(
-        &self,
-        new: &NewRun<'_>,
-        state: &StudyState,
-        decide: impl FnOnce(&StudyState) -> Decision,
-    ) -> Result<StartedRun, StoreError> {
-        const NAME: &str = "start_unlocked";
-        let launch = new.launch();
-        let mut connection = self.pool.acquire().await.named(NAME)?;
-        let latest = generation::latest(&mut connection, NAME, &launch).await?;
-        let generation_number = generation::next(latest.as_ref());
-        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
-            return Ok(own.run);
-        }
-        if !is_current(&mut connection, NAME, state).await? {
-            return Err(StoreError::Outdated { transaction: NAME });
-        }
-        let decision = decide(state);
-        let place = (state.epoch_id, generation_number);
-        let inserted = insert(&mut connection, NAME, new, place, &decision).await?;
-        connection.finish().await.named(NAME)?;
-        self.answer(NAME, &launch, inserted, decision).await
-    }
-
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         name: &'static str,
         launch: &Launch<'_>,
@@ -296,33 +268,6 @@ impl Store {
                 .ok_or_else(|| StoreError::invariant(name, "a run exists and cannot be read")),
         }
     }
-}
-
-/// Returns true if epoch, pin, orders and acceptance of mixed work are still those of the state.
-/// Runs may differ.
-async fn is_current(
-    connection: &mut Connection,
-    name: &'static str,
-    state: &StudyState,
-) -> Result<bool, StoreError> {
-    sqlx::query_scalar!(
-        r#"select s.mixed_accepted_at is not null = $4
-                  and p.parametrization is not distinct from $3
-                  and (select coalesce(array_agg(o.id order by o.specificity desc, o.id desc), '{}')
-                       from orders_in_force o where o.of_study = s.id) = $5
-                  and (select e.id from epochs e where e.study_id = s.id order by e.ordinal desc limit 1) = $2
-                  as "current!"
-           from studies s left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
-           where s.id = $1"#,
-        state.study_id,
-        state.epoch_id,
-        state.own_pin().map(Json) as _,
-        state.accepts_mixed,
-        &state.ordered.ids
-    )
-    .fetch_one(connection)
-    .await
-    .named(name)
 }
 
 /// The column for a number of nodes: 0 means unknown and is stored as null.
@@ -341,7 +286,7 @@ struct Turn {
 
 /// Inserts a run. `None`: a concurrent request, under another study's lock or none, has inserted
 /// it.
-async fn insert(
+pub(crate) async fn insert(
     connection: &mut Connection,
     name: &'static str,
     new: &NewRun<'_>,
@@ -419,7 +364,7 @@ async fn charged(
     }
 }
 
-fn started(run_id: i64, decision: Decision) -> StartedRun {
+pub(crate) fn started(run_id: i64, decision: Decision) -> StartedRun {
     StartedRun {
         run_id,
         phase: decision.phase,

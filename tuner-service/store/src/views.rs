@@ -257,6 +257,10 @@ impl Store {
                      and ($11::text is null or c.account = $11) and ($12::text is null or s.cluster = $12)
                      and ($2::bigint is null or s.id = $2)
                      and ($3::text is null or a.name = $3 or a.full_name = $3) and ($4::text is null or s.accelerator = $4)
+                     -- The first of these two can be looked up in an index.
+                     and ($5::bigint is null or (a.name, a.owner_uid) >=
+                          (select la.name, la.owner_uid
+                           from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
                      and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
                           (select la.name, la.owner_uid, ls.accelerator, ls.id
                            from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
@@ -284,11 +288,12 @@ impl Store {
                        where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
                        order by r.id desc limit 1) as limit_seconds,
                       case when n.in_flight > 0 then
-                          coalesce((select jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
-                                                                        'role', role, 'count', count) order by first)
-                                    from (select r.parametrization, r.phase, r.role, count(*) as count, min(r.id) as first
+                          coalesce((select jsonb_agg(jsonb_build_object('parametrization', f.parametrization, 'phase', f.phase,
+                                                                        'role', f.role, 'count', count) order by first)
+                                    from (select count(*) as count, min(r.id) as first
                                           from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
-                                          group by r.parametrization, r.phase, r.role) flying), '[]')
+                                          group by jsonb_hash_extended(r.parametrization, 0), r.phase, r.role) flying
+                                    join runs f on f.id = flying.first), '[]')
                           else '[]' end as "pending!: Json<Vec<Pending>>"
                from page s
                left join pins p on p.study_id = s.id and (p.until is null or p.until > now())

@@ -43,7 +43,7 @@ use utoipa::OpenApi;
 pub(crate) use self::error::ApiError;
 pub(crate) use self::health::LastReadiness;
 pub(crate) use self::report::ReportConfig;
-pub(crate) use self::signing::{CREDENTIAL_CALLS, LONG_BODIES, USERS_CREDENTIAL_CALLS};
+pub(crate) use self::signing::{AT_WORK, CredentialCalls, LONG_BODIES};
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::assess::Reckoning;
@@ -72,7 +72,8 @@ pub(crate) type Draw = Arc<dyn Fn() -> f64 + Send + Sync>;
 pub(crate) struct Service {
     pub(crate) door: Door,
     pub(crate) store: Store,
-    pub(crate) credential_calls: Arc<Semaphore>,
+    pub(crate) credential_calls: CredentialCalls,
+    pub(crate) at_work: Arc<Semaphore>,
     pub(crate) long_bodies: Arc<Semaphore>,
     /// One for each door: readers of many studies must not displace those that jobs start.
     pub(crate) surrogates: Arc<SurrogateCaches>,

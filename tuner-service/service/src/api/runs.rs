@@ -16,8 +16,8 @@ use io_autotune_protocol::{
     RunState, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
-    Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyFilter, StudyKey,
-    StudyState,
+    BusyStart, Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyFilter,
+    StudyKey, StudyState,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -179,7 +179,7 @@ async fn started(
         match unlocked(service, new, occasion, &snapshot).await {
             // It was steered by another replica, or while the snapshot was read.
             Err(StoreError::Outdated { .. }) => {
-                admission.forget(&snapshot).await;
+                admission.forget(&snapshot);
                 snapshot = admission.snapshot(fetch()).await?;
             }
             other => return other,
@@ -188,6 +188,7 @@ async fn started(
     unlocked(service, new, occasion, &snapshot).await
 }
 
+/// Starts the run together with others that are decided from the snapshot.
 async fn unlocked(
     service: &Service,
     new: &NewRun<'_>,
@@ -198,10 +199,15 @@ async fn unlocked(
         busy: Some(&snapshot.recommended),
         ..*occasion
     };
-    service
-        .store
-        .start_unlocked(new, &snapshot.state, |state| decide(&busy, state))
-        .await
+    let Snapshot { state, starts, .. } = snapshot;
+    let start = BusyStart::new(new, decide(&busy, state));
+    let together = |all| service.store.start_together(new.study, state, all);
+    if let Some(Some(started)) = starts.join(start, together).await? {
+        return Ok(started);
+    }
+    // The job has runs, or nothing came of writing it with others.
+    let decide = |state: &StudyState| decide(&busy, state);
+    service.store.start_unlocked(new, state, decide).await
 }
 
 fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {

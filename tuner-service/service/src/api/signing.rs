@@ -17,7 +17,7 @@ use io_autotune_protocol::credentials::{Backend, CredentialError};
 use io_autotune_protocol::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, Sender, sign_answer,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::error::no_such_path;
 use crate::access::Caller;
@@ -42,10 +42,43 @@ const USUAL: u64 = 1024 * 1024;
 /// Concurrent bodies above [`USUAL`] or of unknown length.
 pub(crate) const LONG_BODIES: usize = 8;
 
-/// Concurrent calls of the back-end for nodes, and for users, whose calls must leave munged time for
-/// nodes'. libmunge fails if munged's socket cannot queue a call.
-pub(crate) const CREDENTIAL_CALLS: usize = 28;
-pub(crate) const USERS_CREDENTIAL_CALLS: usize = 4;
+/// Places for concurrent calls of the back-end. libmunge fails if munged's socket cannot queue a
+/// call.
+///
+/// Answers have places of their own. Otherwise one that is ready would wait behind all requests that
+/// came while it was made, and of a thousand prologs that ask together none would have its answer
+/// before the last one was read.
+#[derive(Clone, Debug)]
+pub(crate) struct CredentialCalls {
+    requests: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+}
+
+impl CredentialCalls {
+    pub(crate) fn of_nodes() -> Self {
+        Self::new(20, 8)
+    }
+
+    /// Users' calls must leave munged time for nodes'.
+    pub(crate) fn of_users() -> Self {
+        Self::new(2, 2)
+    }
+
+    fn new(requests: usize, answers: usize) -> Self {
+        Self {
+            requests: Arc::new(Semaphore::new(requests)),
+            answers: Arc::new(Semaphore::new(answers)),
+        }
+    }
+}
+
+/// Nodes' short requests that are worked on at the same time. The others wait in the order in which
+/// they came: if ten thousand prologs that ask together were all worked on at once, none would have
+/// its answer before the deadline of all.
+pub(crate) const AT_WORK: usize = 1024;
+
+/// Bytes of a request that waits for its turn with its body. A start has less than a tenth of that.
+const SHORT: u64 = 16 * 1024;
 
 static REFUSED: Seldom = Seldom::new();
 
@@ -66,6 +99,10 @@ pub(crate) async fn signed(
         return later(&service, ApiError::too_many_requests(when)).await;
     }
     let declared = body.size_hint().lower();
+    let (body, _turn) = match turn(&service, body).await {
+        Ok(whole) => whole,
+        Err(refusal) => return refusal.into_response(),
+    };
     let (sender, nonce) = match sender(&service, &parts.headers, declared).await {
         Ok(known) => known,
         Err(refusal) => {
@@ -142,6 +179,23 @@ fn lateness() -> Duration {
     Duration::from_millis(500 + step)
 }
 
+/// Waits until a node's short request may be worked on. Its body is read first, so that nobody holds
+/// a turn by sending slowly. Long requests, which are few, wait for no turn.
+async fn turn(
+    service: &Service,
+    body: Body,
+) -> Result<(Body, Option<SemaphorePermit<'_>>), ApiError> {
+    let is_short = body.size_hint().exact().is_some_and(|bytes| bytes <= SHORT);
+    if service.door != Door::Nodes || !is_short {
+        return Ok((body, None));
+    }
+    let body = body.collect().await.map_err(|_| {
+        ApiError::bad_request("the connection ended before the request's body".to_owned())
+    })?;
+    let turn = service.at_work.acquire().await.ok();
+    Ok((Body::from(body.to_bytes()), turn))
+}
+
 /// The sender of a request and its nonce, by the credential in the headers.
 async fn sender(
     service: &Service,
@@ -162,7 +216,7 @@ async fn sender(
         return Err(too_long(REPORT_LIMIT));
     }
     let credentials = Arc::clone(&service.credentials);
-    let read = blocking(&service.credential_calls, move || {
+    let read = blocking(&service.credential_calls.requests, move || {
         Sender::of(credentials.as_ref(), &credential)
     });
     match read.await? {
@@ -264,7 +318,7 @@ async fn sign(
             // The router drops the body of an answer to HEAD on its way out.
             if is_head { Bytes::new() } else { body.clone() },
         );
-        blocking(&service.credential_calls, move || {
+        blocking(&service.credential_calls.answers, move || {
             sign_answer(credentials.as_ref(), reader, status, &nonce, &body)
         })
         .await

@@ -269,7 +269,7 @@ pub(super) fn key_of(row: StudyRow) -> StudyKey {
 }
 
 pub(super) async fn renew(service: &Service, study_id: i64, study: &StudyKey) {
-    service.admissions.of(study).forget_snapshot().await;
+    service.admissions.of(study).forget_snapshot();
     let renewed = match service.store.assess(study_id).await {
         Ok(assessing) => assess::renew(assessing, service.reckoning()).await,
         Err(error) => Err(error),

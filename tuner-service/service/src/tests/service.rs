@@ -513,6 +513,11 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// The router that answers, for a test that waits for no answer.
+    pub(crate) fn router(self) -> Router {
+        self.service.door(self.door).borrow().clone()
+    }
+
     fn credentials(self) -> Addressed<PlayedCredentials> {
         let audience = self.audience.map(|name| name.to_owned().try_into());
         let audience: Option<Audience> = audience.transpose().unwrap();
@@ -581,8 +586,7 @@ impl<'a> Caller<'a> {
             ..
         } = signed;
         let asked = format!("{method} {path} of {}", self.uid);
-        let router: Router = self.service.door(self.door).borrow().clone();
-        let answer = router.oneshot(request).await.unwrap();
+        let answer = self.router().oneshot(request).await.unwrap();
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
         let signature = parts.headers.get(ANSWER_HEADER);

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use io_autotune_model::{Parametrization, Phase, Role, Space};
 use io_autotune_store::{
-    Decision, Judged, Scarce, StartedRun, Store, StoreError, StudyFilter, StudyState, Verdict,
+    BusyStart, Decision, Judged, Scarce, StartedRun, Store, StoreError, StudyFilter, StudyState,
+    Verdict,
 };
 use serde_json::json;
 use sqlx::Connection;
@@ -217,6 +218,83 @@ async fn a_locked_study_is_busy_within_the_wait_and_does_not_hold_up_who_needs_n
     let mut later = Start::of(4);
     later.lock = Lock::Wait(Duration::from_millis(300));
     later.search(&store, point(4)).await;
+}
+
+/// The runs of jobs that start together, each with a parametrization of its own.
+async fn together(
+    store: &Store,
+    state: &StudyState,
+    starts: &[Start],
+) -> Result<Vec<Option<StartedRun>>, StoreError> {
+    let busy = starts.iter().zip(1..).map(|(start, number)| {
+        let best = decision(Phase::Search, Role::BestKnown, point(number));
+        BusyStart::new(&start.as_run(), best)
+    });
+    store
+        .start_together(&starts[0].study, state, busy.collect())
+        .await
+}
+
+#[tokio::test]
+async fn those_that_start_together_each_have_a_run_as_if_they_had_come_alone() {
+    let database = Database::new().await;
+    let store = database.store(4);
+    let has_run = Start::of(1);
+    let earlier = has_run.search(&store, point(9)).await;
+    let state = store
+        .state_of(&has_run.study, &has_run.space)
+        .await
+        .unwrap();
+    let mut restarted = Start::of(1);
+    restarted.job.restart_count = 1;
+    let starts = [
+        Start::of(2),
+        has_run.clone(),
+        Start::of(3),
+        restarted,
+        Start::of(2),
+    ];
+    let runs = together(&store, &state, &starts).await.unwrap();
+    let given: Vec<Option<&Parametrization>> = (runs.iter())
+        .map(|run| run.as_ref().map(|run| &run.parametrization))
+        .collect();
+    let of = |number| Some(point(number));
+    let of = [of(1), None, of(3), of(4), None];
+    assert_eq!(given, of.each_ref().map(Option::as_ref));
+    // Who came second for a job, or whose job has a run, is told that run.
+    let mut asked_again = starts;
+    for (start, told) in asked_again.iter_mut().zip([2, 1, 3, 1, 2]) {
+        assert_eq!(start.job.job_id, told);
+        start.lock = Lock::None;
+        let again = start
+            .ask(&store, |_| panic!("it is decided"))
+            .await
+            .unwrap();
+        let first = [&runs[0], &runs[2], &runs[3]].into_iter().flatten();
+        let known = first
+            .chain([&earlier])
+            .any(|run| answer(run) == answer(&again));
+        assert!(known, "{again:?}");
+    }
+    assert_eq!(database.number("select count(*) from runs").await, 4);
+}
+
+#[tokio::test]
+async fn none_of_those_that_start_together_starts_once_the_study_is_steered() {
+    let database = Database::new().await;
+    let store = database.store(4);
+    let starts = [Start::of(1), Start::of(2)];
+    let state = store
+        .state_of(&starts[0].study, &starts[0].space)
+        .await
+        .unwrap();
+    store
+        .reset(state.study_id, by(1000, "another compiler"))
+        .await
+        .unwrap();
+    let error = together(&store, &state, &starts).await.unwrap_err();
+    assert!(matches!(error, StoreError::Outdated { .. }), "{error:?}");
+    assert_eq!(database.number("select count(*) from runs").await, 0);
 }
 
 #[tokio::test]

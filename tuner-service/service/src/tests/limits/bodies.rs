@@ -14,8 +14,9 @@ use serde_json::json;
 use tower::ServiceExt;
 
 use super::{ADMIN, ALICE, COLLECTOR, ROOT, TestJob, TestService, at_once, is_short_and_printable};
-use crate::api::LONG_BODIES;
+use crate::api::{AT_WORK, LONG_BODIES};
 use crate::door::Door;
+use crate::tests::service::Caller;
 
 /// The most bytes of a body of root's.
 const OF_ROOT: usize = 16 << 20;
@@ -287,13 +288,12 @@ async fn a_body_that_does_not_end_is_read_no_further_than_the_limit() {
 }
 
 /// Begins bodies that drip: they have come in part, and nothing more comes.
-async fn drip(service: &TestService, uid: u32, path: &str, bodies: usize) {
+async fn drip(caller: Caller<'_>, path: &str, bodies: usize, declared: Option<u64>) {
+    let router = caller.router();
     for _ in 0..bodies {
-        let (body, taken) = Coming::body(PIECE, None);
-        let caller = service.user(uid);
+        let (body, taken) = Coming::body(PIECE, declared);
         let request = caller.request(&caller.signed("POST", path, Vec::new()), body);
-        let router = service.door(Door::Users).borrow().clone();
-        tokio::spawn(router.oneshot(request));
+        tokio::spawn(router.clone().oneshot(request));
         let begun = async {
             while taken.load(Ordering::Relaxed) <= PIECE {
                 tokio::task::yield_now().await;
@@ -310,7 +310,7 @@ async fn drip(service: &TestService, uid: u32, path: &str, bodies: usize) {
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
     let service = TestService::new().await;
-    drip(&service, ALICE, "/v1/preview", 4 * LONG_BODIES).await;
+    drip(service.user(ALICE), "/v1/preview", 4 * LONG_BODIES, None).await;
     for caller in [service.node(), service.user(ROOT)] {
         let report = report_of(&service.job(ALICE, "app=ocean,mode=observe"), 13_000);
         assert!(serde_json::to_vec(&report).unwrap().len() > 1_000_000);
@@ -324,10 +324,22 @@ async fn a_nodes_long_report_is_read_beside_users_bodies_that_drip() {
 #[tokio::test]
 async fn a_nodes_long_report_is_read_beside_a_collectors_bodies_that_drip() {
     let service = TestService::new().await;
-    drip(&service, COLLECTOR, "/v1/outcomes", LONG_BODIES).await;
+    drip(service.user(COLLECTOR), "/v1/outcomes", LONG_BODIES, None).await;
     let report = report_of(&service.job(ALICE, "app=ocean,mode=observe"), 13_000);
     let taken = service.node().post("/v1/runs/finish", &report).await;
     assert!(!taken.read::<FinishAnswer>().duplicate);
+}
+
+/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
+/// Outcome: No more than the sender's limit is read.
+#[tokio::test]
+async fn a_prolog_is_answered_beside_short_bodies_that_drip() {
+    let service = TestService::new().await;
+    let short = Some(2 * PIECE as u64);
+    drip(service.node(), "/v1/runs/finish", AT_WORK, short).await;
+    let job = service.job(ALICE, "app=ocean");
+    let answered = tokio::time::timeout(Duration::from_secs(60), job.start(&service)).await;
+    answered.expect("it waits for those that hold the turns");
 }
 
 /// Bodies that are none of any request.

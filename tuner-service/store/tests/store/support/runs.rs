@@ -144,7 +144,8 @@ impl Start {
         }
     }
 
-    fn as_run(&self) -> NewRun<'_> {
+    /// The run as the store takes it.
+    pub(crate) fn as_run(&self) -> NewRun<'_> {
         NewRun {
             job: &self.job,
             sluid: self.sluid.as_ref(),
