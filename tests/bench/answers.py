@@ -32,19 +32,17 @@ def _nodes(place: Place, rounds: int) -> Figure:
         for number in range(rounds):
             summary, used = _asked(place, service, number + 1)
             assert summary["answered"] == NODES, f"some nodes failed: {summary['failures']}"
-            for who, seconds in used.items():
-                costs.setdefault(who, []).append(seconds / NODES * 1e3)
+            _add(costs, used)
             last.append(summary["last"])
             service_seconds = used["io-autotuned"] + used["munged"]
             shares.append(service_seconds / processors / (DEADLINE_MS / 1e3))
-    parts = (f"{who} {mean_of_rounds(ms).value:.2f}" for who, ms in costs.items())
     return Figure(
         f"{NODES} nodes ask for one job's settings: the service's processor time, of what its"
         " processors have until the deadline",
         "ratio",
         mean_of_rounds(shares),
         AIM,
-        f"{rounds} rounds, signed beforehand; ms of processor a node: {', '.join(parts)}; with the"
+        f"{rounds} rounds, signed beforehand; ms of processor a node: {_parts(costs)}; with the"
         f" nodes' sockets on the same {processors} processors the last answer comes after"
         f" {mean_of_rounds(last).value:.0f} ms of {DEADLINE_MS}",
     )
@@ -53,17 +51,29 @@ def _nodes(place: Place, rounds: int) -> Figure:
 def _tasks(place: Place, rounds: int) -> Figure:
     """Return how many of an array's tasks are answered in time; each is a run of its own."""
     shares = []
+    costs: dict[str, list[float]] = {}
     with place.database("bench_tasks") as database, place.service(database, tcp=True) as service:
         for number in range(rounds):
-            summary, _ = _asked(place, service, number * NODES + 1, "--array")
+            summary, used = _asked(place, service, number * NODES + 1, "--array")
+            _add(costs, used)
             shares.append(summary["answered_in_time"] / NODES)
     return Figure(
         f"{NODES} tasks of an array start at once: the share that is answered within the deadline",
         "ratio",
         mean_of_rounds(shares),
         Aim(1.0, at_least=True),
-        f"{rounds} rounds, signed beforehand; the others run with the default",
+        f"{rounds} rounds, signed beforehand; the others run with the default; ms of processor a"
+        f" task: {_parts(costs)}",
     )
+
+
+def _add(costs: dict[str, list[float]], used: dict[str, float]) -> None:
+    for who, seconds in used.items():
+        costs.setdefault(who, []).append(seconds / NODES * 1e3)
+
+
+def _parts(costs: dict[str, list[float]]) -> str:
+    return ", ".join(f"{who} {mean_of_rounds(ms).value:.2f}" for who, ms in costs.items())
 
 
 def _asked(
@@ -95,6 +105,7 @@ def _asked(
         users = {
             "io-autotuned": service.identity.pid,
             "munged": place.pid_of("munged"),
+            "postgresql": place.pid_of("postgresql"),
             "the nodes' sockets": asking.pid,
         }
         with place.using(users) as used:
