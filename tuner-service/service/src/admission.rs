@@ -133,7 +133,11 @@ impl<S> Admission<S> {
 
     fn latest(&self) -> Arc<OnceCell<Arc<S>>> {
         let mut kept = self.kept();
-        let is_recent = |fetched: &&Fetched<S>| fetched.asked_at.elapsed() < SNAPSHOT_AGE;
+        // One that is still being fetched is waited for, however long that takes: a slow database must
+        // not be asked again each second.
+        let is_recent = |fetched: &&Fetched<S>| {
+            fetched.state.get().is_none() || fetched.asked_at.elapsed() < SNAPSHOT_AGE
+        };
         if let Some(fetched) = kept.as_ref().filter(is_recent) {
             return Arc::clone(&fetched.state);
         }
@@ -210,6 +214,22 @@ mod tests {
         assert_eq!(*admission.snapshot(fetched(6)).await.unwrap(), 5);
         tokio::time::advance(SNAPSHOT_AGE).await;
         assert_eq!(*admission.snapshot(fetched(3)).await.unwrap(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_snapshot_that_is_long_in_coming_is_not_fetched_a_second_time() {
+        let admission = Admission::<u32>::default();
+        let slow = async {
+            tokio::time::sleep(3 * SNAPSHOT_AGE).await;
+            Ok::<_, Infallible>(1)
+        };
+        let later = async {
+            tokio::time::sleep(2 * SNAPSHOT_AGE).await;
+            let fetched = async { panic!("it is fetched a second time") };
+            admission.snapshot::<Infallible>(fetched).await
+        };
+        let (one, two) = tokio::join!(admission.snapshot(slow), later);
+        assert_eq!((*one.unwrap(), *two.unwrap()), (1, 1));
     }
 
     #[tokio::test]

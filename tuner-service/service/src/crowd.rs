@@ -39,8 +39,7 @@ enum Told<T, R> {
     Turn(T, Turn<T, R>),
 }
 
-/// The turn to work for all. Whoever ends it, also by being dropped, passes it on to the first who
-/// waits.
+/// The turn to work for all. When it is dropped, the first who waits has it.
 #[derive(Debug)]
 struct Turn<T, R>(Arc<Mutex<Gathering<T, R>>>);
 

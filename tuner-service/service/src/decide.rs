@@ -12,7 +12,7 @@ use io_autotune_engine::{
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
-use io_autotune_store::{Budgets, BusyStart, Decision, StartedRun, StudyState};
+use io_autotune_store::{Budgets, BusyStart, Decision, StartedTogether, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -28,8 +28,8 @@ pub(crate) struct Snapshot {
     pub(crate) state: StudyState,
     /// The recommendation in that state, once computed.
     pub(crate) recommended: OnceLock<Option<Recommendation>>,
-    /// Its starts, which are written together. `None`: the job's key has runs.
-    pub(crate) starts: Crowd<BusyStart, Option<StartedRun>>,
+    /// Its starts, which are written together.
+    pub(crate) starts: Crowd<BusyStart, StartedTogether>,
 }
 
 impl Snapshot {

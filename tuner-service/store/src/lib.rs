@@ -84,5 +84,5 @@ pub use transfer::{
     Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
     VERSION as EXPORT_VERSION, check_header,
 };
-pub use unlocked::BusyStart;
+pub use unlocked::{BusyStart, StartedTogether};
 pub use views::{RunFilter, RunRow, StudyFilter, StudyRow};

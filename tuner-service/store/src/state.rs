@@ -307,8 +307,6 @@ pub(crate) async fn moment(
         Which::Number(study_id) => (Some(study_id), None),
         Which::Key(key) => (None, Some(key)),
     };
-    // An array has thousands of runs in flight: their parametrizations are told apart by hashes of 64
-    // bits, because to compare them takes as long as all the rest.
     let row = sqlx::query!(
         r#"select s.id as study_id, e.id as epoch_id, s.xmin::text as "turn!",
                   concat_ws(' ', e.row_version, e.judgements, pg_postmaster_start_time()) as "version!",
@@ -324,12 +322,11 @@ pub(crate) async fn moment(
                   (select r.limit_seconds from runs r
                    where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
                    order by r.id desc limit 1) as limit_seconds,
-                  coalesce((select jsonb_agg(jsonb_build_object('parametrization', f.parametrization, 'phase', f.phase,
-                                                                'role', f.role, 'count', count) order by first)
-                            from (select count(*) as count, min(r.id) as first
+                  coalesce((select jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
+                                                                'role', role, 'count', count) order by first)
+                            from (select r.parametrization, r.phase, r.role, count(*) as count, min(r.id) as first
                                   from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
-                                  group by jsonb_hash_extended(r.parametrization, 0), r.phase, r.role) flying
-                            join runs f on f.id = flying.first), '[]')
+                                  group by r.parametrization, r.phase, r.role) flying), '[]')
                       as "pending!: Json<Vec<Pending>>"
            from studies s
            cross join lateral (select id, ordinal, judgements, xmin::text as row_version from epochs

@@ -11,7 +11,7 @@ use crate::connections::Connection;
 use crate::error::{Named, StoreError};
 use crate::generation::{self, StartedRun};
 use crate::pool::Store;
-use crate::records::{JobKey, StudyKey};
+use crate::records::{JobKey, StudyKey, number};
 use crate::start::{Decision, NewRun, insert, nodes, started};
 use crate::state::StudyState;
 
@@ -39,6 +39,17 @@ impl BusyStart {
             decision,
         }
     }
+}
+
+/// What became of one of several runs that were to start together.
+#[derive(Clone, Debug)]
+pub enum StartedTogether {
+    /// It has started.
+    Started(StartedRun),
+    /// Nothing was started, because the job's key has runs already.
+    HasRuns,
+    /// Nothing was started, because the study was steered since its state was read.
+    Outdated,
 }
 
 impl Store {
@@ -71,34 +82,33 @@ impl Store {
     }
 
     /// Starts the runs of many jobs of one study, as [`start_unlocked`](Self::start_unlocked) starts
-    /// one, by one statement that inserts them all. The results are in the order of the jobs. `None`:
-    /// the job's key has runs, so that nothing was started.
+    /// one, by one statement that inserts them all. The results are in the order of the jobs.
     pub async fn start_together(
         &self,
         study: &StudyKey,
         state: &StudyState,
         starts: Vec<BusyStart>,
-    ) -> Result<Vec<Option<StartedRun>>, StoreError> {
+    ) -> Result<Vec<StartedTogether>, StoreError> {
         const NAME: &str = "start_together";
         let mut connection = self.pool.acquire().await.named(NAME)?;
         if !is_current(&mut connection, NAME, state).await? {
-            return Err(StoreError::Outdated { transaction: NAME });
+            return Ok(starts.iter().map(|_| StartedTogether::Outdated).collect());
         }
         // Of two requests of one job the first one's is inserted, and the other finds that run.
         let mut keys = HashSet::new();
-        let firsts: Vec<bool> = (starts.iter())
-            .map(|start| keys.insert(&start.job))
+        let firsts: Vec<&BusyStart> = (starts.iter())
+            .filter(|start| keys.insert(&start.job))
             .collect();
-        let new: Vec<&BusyStart> = (starts.iter().zip(&firsts))
-            .filter_map(|(start, is_first)| is_first.then_some(start))
-            .collect();
-        let mut inserted = insert_all(&mut connection, NAME, study, state.epoch_id, &new).await?;
+        let mut inserted =
+            insert_all(&mut connection, NAME, study, state.epoch_id, &firsts).await?;
         connection.finish().await.named(NAME)?;
-        let runs = starts.into_iter().zip(firsts).map(|(start, is_first)| {
-            let run_id = inserted.remove(&start.job).filter(|_| is_first)?;
-            Some(started(run_id, start.decision))
-        });
-        Ok(runs.collect())
+        let told = starts
+            .into_iter()
+            .map(|start| match inserted.remove(&start.job) {
+                Some(run_id) => StartedTogether::Started(started(run_id, start.decision)),
+                None => StartedTogether::HasRuns,
+            });
+        Ok(told.collect())
     }
 }
 
@@ -129,8 +139,8 @@ async fn is_current(
     .named(name)
 }
 
-/// Inserts the first runs of their jobs' keys, and returns their numbers. A job that is missing has
-/// runs.
+/// Inserts the first runs of their jobs' keys, and returns their numbers. A job that is not among
+/// them has runs already.
 async fn insert_all(
     connection: &mut Connection,
     name: &'static str,
@@ -142,7 +152,8 @@ async fn insert_all(
         starts.iter().map(|start| of(start)).collect()
     }
     let inserted = sqlx::query!(
-        // One look into the index for each job: an anti-join might read all runs.
+        // One look into the index for each job: an anti-join might read all runs. In an order, so that
+        // two statements about the same jobs wait for each other and not both.
         r#"insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
                              parametrization, reason, suggestion, delivery, nodes, generation, sluid)
            select $1, $2, job_id, restart_count, $3, node, request, phase, role,
@@ -153,6 +164,7 @@ async fn insert_all(
                       reason, suggestion, delivery, nodes, sluid)
            where (select count(*) from runs r where r.cluster = $2 and r.job_id = n.job_id
                                                 and r.restart_count = n.restart_count) = 0
+           order by n.job_id, n.restart_count
            on conflict (cluster, job_id, restart_count, generation) do nothing
            returning id, job_id, restart_count"#,
         epoch_id,
@@ -177,10 +189,10 @@ async fn insert_all(
     let keyed = inserted.into_iter().map(|row| {
         let job = JobKey {
             cluster: study.cluster.clone(),
-            job_id: u32::try_from(row.job_id).ok()?,
+            job_id: number(name, row.job_id)?,
             restart_count: row.restart_count.cast_unsigned(),
         };
-        Some((job, row.id))
+        Ok((job, row.id))
     });
-    Ok(keyed.flatten().collect())
+    keyed.collect()
 }

@@ -288,12 +288,11 @@ impl Store {
                        where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
                        order by r.id desc limit 1) as limit_seconds,
                       case when n.in_flight > 0 then
-                          coalesce((select jsonb_agg(jsonb_build_object('parametrization', f.parametrization, 'phase', f.phase,
-                                                                        'role', f.role, 'count', count) order by first)
-                                    from (select count(*) as count, min(r.id) as first
+                          coalesce((select jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
+                                                                        'role', role, 'count', count) order by first)
+                                    from (select r.parametrization, r.phase, r.role, count(*) as count, min(r.id) as first
                                           from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
-                                          group by jsonb_hash_extended(r.parametrization, 0), r.phase, r.role) flying
-                                    join runs f on f.id = flying.first), '[]')
+                                          group by r.parametrization, r.phase, r.role) flying), '[]')
                           else '[]' end as "pending!: Json<Vec<Pending>>"
                from page s
                left join pins p on p.study_id = s.id and (p.until is null or p.until > now())

@@ -171,6 +171,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_and_texts_are_read_as_what_they_are_and_nothing_else_is() {
+        for (text, value) in [
+            ("2", Value::Integer(2)),
+            ("-9223372036854775808", Value::Integer(i64::MIN)),
+            ("18446744073709551615", Value::Real(u64::MAX as f64)),
+            ("2.0", Value::Real(2.0)),
+            ("1e-3", Value::Real(0.001)),
+            (r#""1""#, Value::Text("1".to_owned())),
+        ] {
+            let read: Value = serde_json::from_str(text).unwrap();
+            let kinds = [&read, &value].map(std::mem::discriminant);
+            assert!(read == value && kinds[0] == kinds[1], "{text}: {read:?}");
+        }
+        for text in ["true", "null", "[1]", r#"{"a": 1}"#] {
+            let error = serde_json::from_str::<Value>(text).unwrap_err().to_string();
+            assert!(error.contains("write true and false in quotes"), "{error}");
+        }
+        // TOML has numbers that are not finite.
+        let float = serde::de::value::F64Deserializer::<serde::de::value::Error>::new;
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let error = Value::deserialize(float(number)).unwrap_err();
+            assert!(error.to_string().contains("not a finite number"), "{error}");
+        }
+    }
+
+    #[test]
     fn numbers_are_compared_by_worth() {
         assert_eq!(Value::Integer(2), Value::Real(2.0));
         assert_eq!(Value::Real(2.0).key(), "2");

@@ -73,6 +73,7 @@ pub(crate) struct Service {
     pub(crate) door: Door,
     pub(crate) store: Store,
     pub(crate) credential_calls: CredentialCalls,
+    /// Turns of nodes' short requests, at the nodes' door alone.
     pub(crate) at_work: Arc<Semaphore>,
     pub(crate) long_bodies: Arc<Semaphore>,
     /// One for each door: readers of many studies must not displace those that jobs start.

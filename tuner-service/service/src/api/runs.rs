@@ -16,8 +16,8 @@ use io_autotune_protocol::{
     RunState, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
-    BusyStart, Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyFilter,
-    StudyKey, StudyState,
+    BusyStart, Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StartedTogether, StoreError,
+    StudyFilter, StudyKey, StudyState,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -41,6 +41,9 @@ use crate::slurm::nodes::NotThere;
 
 /// A start's longest wait for its study's row, which another replica or a verdict may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);
+
+/// The most attempts to start a run together with others, before it starts alone.
+const TOGETHER: u32 = 2;
 
 /// The most retries of a start whose study is steered in between.
 const STEERED_MEANWHILE: u32 = 2;
@@ -200,12 +203,24 @@ async fn unlocked(
         ..*occasion
     };
     let Snapshot { state, starts, .. } = snapshot;
-    let start = BusyStart::new(new, decide(&busy, state));
-    let together = |all| service.store.start_together(new.study, state, all);
-    if let Some(Some(started)) = starts.join(start, together).await? {
-        return Ok(started);
+    for _ in 0..TOGETHER {
+        let start = BusyStart::new(new, decide(&busy, state));
+        let together = |all| service.store.start_together(new.study, state, all);
+        match starts.join(start, together).await {
+            Ok(Some(StartedTogether::Started(started))) => return Ok(started),
+            Ok(Some(StartedTogether::HasRuns)) => break,
+            Ok(Some(StartedTogether::Outdated)) => {
+                return Err(StoreError::Outdated {
+                    transaction: "start_together",
+                });
+            }
+            // Whoever wrote for all has failed or gone away.
+            Ok(None) => {}
+            // What PostgreSQL refuses may be another's.
+            Err(error) if error.is_refusal() => break,
+            Err(error) => return Err(error),
+        }
     }
-    // The job has runs, or nothing came of writing it with others.
     let decide = |state: &StudyState| decide(&busy, state);
     service.store.start_unlocked(new, state, decide).await
 }

@@ -1,7 +1,8 @@
 //! The layer that admits only signed requests and signs the answers.
 //!
 //! Cheap checks come first: headers, credential, the sender's quota, and only then the body. Before
-//! the credential is read a sender holds no more than a connection's buffer.
+//! the credential is read a sender holds no more than a connection's buffer and, at the nodes' door,
+//! a short body.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +75,7 @@ impl CredentialCalls {
 
 /// Nodes' short requests that are worked on at the same time. The others wait in the order in which
 /// they came: if ten thousand prologs that ask together were all worked on at once, none would have
-/// its answer before the deadline of all.
+/// its answer before all deadlines have passed.
 pub(crate) const AT_WORK: usize = 1024;
 
 /// Bytes of a request that waits for its turn with its body. A start has less than a tenth of that.
@@ -99,11 +100,13 @@ pub(crate) async fn signed(
         return later(&service, ApiError::too_many_requests(when)).await;
     }
     let declared = body.size_hint().lower();
-    let (body, _turn) = match turn(&service, body).await {
-        Ok(whole) => whole,
-        Err(refusal) => return refusal.into_response(),
+    let known = async {
+        let (credential, nonce) = claimed(&parts.headers, declared)?;
+        let (body, turn) = turn(&service, body).await?;
+        let sender = sender(&service, credential).await?;
+        Ok::<_, ApiError>((sender, nonce, body, turn))
     };
-    let (sender, nonce) = match sender(&service, &parts.headers, declared).await {
+    let (sender, nonce, body, _turn) = match known.await {
         Ok(known) => known,
         Err(refusal) => {
             // A refused credential has cost a call of the back-end: it counts against its sender's
@@ -196,12 +199,8 @@ async fn turn(
     Ok((Body::from(body.to_bytes()), turn))
 }
 
-/// The sender of a request and its nonce, by the credential in the headers.
-async fn sender(
-    service: &Service,
-    headers: &HeaderMap,
-    declared: u64,
-) -> Result<(Sender, Nonce), ApiError> {
+/// The credential and the nonce in the headers of a request whose body says that it is so long.
+fn claimed(headers: &HeaderMap, declared: u64) -> Result<(String, Nonce), ApiError> {
     let header = |name| {
         let value = headers.get(name)?;
         value.to_str().ok().map(str::to_owned)
@@ -215,12 +214,17 @@ async fn sender(
     if declared > REPORT_LIMIT as u64 {
         return Err(too_long(REPORT_LIMIT));
     }
+    Ok((credential, nonce))
+}
+
+/// The sender of a request, by its credential.
+async fn sender(service: &Service, credential: String) -> Result<Sender, ApiError> {
     let credentials = Arc::clone(&service.credentials);
     let read = blocking(&service.credential_calls.requests, move || {
         Sender::of(credentials.as_ref(), &credential)
     });
     match read.await? {
-        Ok(sender) => Ok((sender, nonce)),
+        Ok(sender) => Ok(sender),
         Err(error @ CredentialError::Unavailable { backend, .. }) => {
             if let Some(more) = REFUSED.now() {
                 tracing::error!(%error, more, "requests cannot be authenticated");

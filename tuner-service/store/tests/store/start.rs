@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use io_autotune_model::{Parametrization, Phase, Role, Space};
 use io_autotune_store::{
-    BusyStart, Decision, Judged, Scarce, StartedRun, Store, StoreError, StudyFilter, StudyState,
-    Verdict,
+    BusyStart, Decision, Judged, Scarce, StartedRun, StartedTogether, Store, StoreError,
+    StudyFilter, StudyState, Verdict,
 };
 use serde_json::json;
 use sqlx::Connection;
@@ -220,19 +220,22 @@ async fn a_locked_study_is_busy_within_the_wait_and_does_not_hold_up_who_needs_n
     later.search(&store, point(4)).await;
 }
 
-/// The runs of jobs that start together, each with a parametrization of its own.
-async fn together(
-    store: &Store,
-    state: &StudyState,
-    starts: &[Start],
-) -> Result<Vec<Option<StartedRun>>, StoreError> {
+/// What becomes of jobs that start together, each with a parametrization of its own.
+async fn together(store: &Store, state: &StudyState, starts: &[Start]) -> Vec<StartedTogether> {
     let busy = starts.iter().zip(1..).map(|(start, number)| {
         let best = decision(Phase::Search, Role::BestKnown, point(number));
         BusyStart::new(&start.as_run(), best)
     });
-    store
-        .start_together(&starts[0].study, state, busy.collect())
-        .await
+    let told = store.start_together(&starts[0].study, state, busy.collect());
+    told.await.unwrap()
+}
+
+fn run_of(told: &StartedTogether) -> Option<&StartedRun> {
+    match told {
+        StartedTogether::Started(run) => Some(run),
+        StartedTogether::HasRuns => None,
+        StartedTogether::Outdated => panic!("nobody has steered the study"),
+    }
 }
 
 #[tokio::test]
@@ -247,36 +250,72 @@ async fn those_that_start_together_each_have_a_run_as_if_they_had_come_alone() {
         .unwrap();
     let mut restarted = Start::of(1);
     restarted.job.restart_count = 1;
-    let starts = [
-        Start::of(2),
-        has_run.clone(),
-        Start::of(3),
-        restarted,
-        Start::of(2),
-    ];
-    let runs = together(&store, &state, &starts).await.unwrap();
-    let given: Vec<Option<&Parametrization>> = (runs.iter())
-        .map(|run| run.as_ref().map(|run| &run.parametrization))
-        .collect();
+    // In no order, one job twice, and one that has a run.
+    let starts = [Start::of(3), has_run, Start::of(2), restarted, Start::of(3)];
+    let told = together(&store, &state, &starts).await;
+    let runs: Vec<Option<&StartedRun>> = told.iter().map(run_of).collect();
+    let given = runs
+        .iter()
+        .map(|run| run.map(|run| run.parametrization.clone()));
     let of = |number| Some(point(number));
-    let of = [of(1), None, of(3), of(4), None];
-    assert_eq!(given, of.each_ref().map(Option::as_ref));
-    // Who came second for a job, or whose job has a run, is told that run.
-    let mut asked_again = starts;
-    for (start, told) in asked_again.iter_mut().zip([2, 1, 3, 1, 2]) {
-        assert_eq!(start.job.job_id, told);
+    assert_eq!(given.collect::<Vec<_>>(), [of(1), None, of(3), of(4), None]);
+    let own = [runs[0], Some(&earlier), runs[2], runs[3], runs[0]];
+    for (mut start, own) in starts.into_iter().zip(own) {
         start.lock = Lock::None;
         let again = start
             .ask(&store, |_| panic!("it is decided"))
             .await
             .unwrap();
-        let first = [&runs[0], &runs[2], &runs[3]].into_iter().flatten();
-        let known = first
-            .chain([&earlier])
-            .any(|run| answer(run) == answer(&again));
-        assert!(known, "{again:?}");
+        assert_eq!(answer(&again), answer(own.unwrap()));
     }
     assert_eq!(database.number("select count(*) from runs").await, 4);
+}
+
+#[tokio::test]
+async fn a_launch_whose_job_id_was_anothers_starts_no_run_together_with_others() {
+    let database = Database::new().await;
+    let store = database.store(4);
+    let launch = |sluid: &str| Start {
+        sluid: Some(sluid.parse().unwrap()),
+        ..Start::of(1)
+    };
+    let before = launch("s5TFPJ0K1Q0000");
+    let earlier = before.search(&store, point(9)).await;
+    let state = store.state_of(&before.study, &before.space).await.unwrap();
+    let mut starts = [launch("s5TFPJ0K1Q0001"), Start::of(2)];
+    let told = together(&store, &state, &starts).await;
+    assert!(
+        run_of(&told[0]).is_none() && run_of(&told[1]).is_some(),
+        "{told:?}"
+    );
+    // Alone it has a run of its own, the id's second one.
+    starts[0].lock = Lock::None;
+    let best = |_: &StudyState| decision(Phase::Search, Role::BestKnown, point(1));
+    let own = starts[0].ask(&store, best).await.unwrap();
+    assert_ne!(own.run_id, earlier.run_id);
+    let second = "select count(*) from runs where job_id = 1 and generation = 1";
+    assert_eq!(database.number(second).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_that_start_the_same_jobs_in_another_order_do_not_wait_for_each_other() {
+    let database = Database::new().await;
+    let stores = [database.store(2), database.store(2)];
+    let first = Start::of(1);
+    let state = stores[0]
+        .state_of(&first.study, &first.space)
+        .await
+        .unwrap();
+    for round in 0..20 {
+        let jobs = || (1..=100).map(move |job| Start::of(1000 * (round + 1) + job));
+        let (up, down): (Vec<_>, Vec<_>) = (jobs().collect(), jobs().rev().collect());
+        let (one, two) = tokio::join!(
+            together(&stores[0], &state, &up),
+            together(&stores[1], &state, &down)
+        );
+        let started = one.iter().chain(&two).filter_map(run_of).count();
+        assert_eq!(started, 100, "each job has one run");
+    }
 }
 
 #[tokio::test]
@@ -292,8 +331,9 @@ async fn none_of_those_that_start_together_starts_once_the_study_is_steered() {
         .reset(state.study_id, by(1000, "another compiler"))
         .await
         .unwrap();
-    let error = together(&store, &state, &starts).await.unwrap_err();
-    assert!(matches!(error, StoreError::Outdated { .. }), "{error:?}");
+    let told = together(&store, &state, &starts).await;
+    let is_outdated = |one: &StartedTogether| matches!(one, StartedTogether::Outdated);
+    assert!(told.len() == 2 && told.iter().all(is_outdated), "{told:?}");
     assert_eq!(database.number("select count(*) from runs").await, 0);
 }
 

@@ -224,15 +224,23 @@ async fn an_upload_is_named_by_32_small_hexadecimal_digits() {
 #[tokio::test]
 async fn a_body_of_nobody_is_not_read() {
     let service = TestService::new().await;
-    let nobody = service.user(ALICE);
-    for credential in [None, Some("MUNGE:none:"), Some("")] {
+    let (user, node) = (service.user(ALICE), service.node());
+    let none = [
+        (user, None),
+        (user, Some("MUNGE:none:")),
+        (user, Some("")),
+        (node, None),
+    ];
+    for (nobody, credential) in none {
         let mut request = nobody.signed("POST", "/v1/runs/finish", Vec::new());
         request.credential = credential.map(str::to_owned);
-        let (body, taken) = Coming::without_end();
-        let answer = at_once(nobody.send_with(request, body)).await;
-        answer.refused(401, "unauthorized");
-        assert!(!answer.is_signed);
-        assert_eq!(taken.load(Ordering::Relaxed), 0, "{credential:?}");
+        let short = Coming::declared(PIECE as u64);
+        for (body, taken) in [Coming::without_end(), short] {
+            let answer = at_once(nobody.send_with(request.clone(), body)).await;
+            answer.refused(401, "unauthorized");
+            assert!(!answer.is_signed);
+            assert_eq!(taken.load(Ordering::Relaxed), 0, "{credential:?}");
+        }
     }
 }
 
