@@ -30,7 +30,7 @@ def main() -> int:
         action="append",
         choices=[
             *("lives", "priors", "nodes", "floods", "growth"),
-            *("orders", "lists", "memory", "commands"),
+            *("orders", "lists", "decades", "memory", "commands"),
         ],
     )
     parser.add_argument(
@@ -47,6 +47,7 @@ def main() -> int:
         "growth": lambda place: growth.figures(place, options.rounds),
         "orders": lambda place: growth.orders(place, options.rounds),
         "lists": lambda place: growth.lists(place, options.rounds),
+        "decades": lambda place: growth.decades(place, options.rounds),
         "memory": lambda place: growth.memory(place, options.rounds, options.lives // 20),
         "commands": lambda place: commands.figures(place, options.pairs),
     }

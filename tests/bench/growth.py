@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 
 from devcluster import command
 
-from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
+from bench.figures import Aim, Estimate, Figure, mean_of_rounds, ratio_of_rounds
 from bench.lives import live
 from bench.place import Place, Service, in_turn, resident_bytes
 
@@ -107,14 +108,24 @@ def lists(place: Place, rounds: int) -> list[Figure]:
             seconds.append(time.monotonic() - started)
             found = len(json.loads(listed))
             assert found == LISTED, f"{found} studies instead of {LISTED}"
+        query = "select pg_database_size(current_database()), (select count(*) from runs)"
+        ((size, runs),) = place.sql(database, query)
+        each = float(size) / float(runs) / 1024
     return [
+        Figure(
+            "the database's size for a run",
+            "KiB",
+            Estimate(each, each, each),
+            None,
+            f"{runs} runs of {LISTED} studies with reports, judgements and indexes, vacuumed",
+        ),
         Figure(
             f"`io-autotune status` of {LISTED} studies, as an admin",
             "s",
             mean_of_rounds(seconds),
             LISTED_AIM,
             f"{LISTED_RUNS} runs of each, as JSON, {rounds} times",
-        )
+        ),
     ]
 
 
@@ -175,6 +186,58 @@ def _copying(place: Place, database: str, table: str, changed: dict[str, str], s
         f"insert into {table} ({', '.join(columns)}) overriding system value"
         f" select {', '.join(values)} from {table}, generate_series(1, {studies - 1}) n"
     )
+
+
+SITES, RUNS_OF_A_STUDY = (10, 100, 1_000, 10_000, 100_000), 10
+"""Studies of a site, and runs of each."""
+LIVES_OF_A_STUDY = (100, 1_000, 10_000)
+
+
+def decades(place: Place, rounds: int) -> list[Figure]:
+    """Measure a start on ever larger sites and in ever longer studies."""
+
+    def site(service: Service, studies: int) -> None:
+        live(place, service, "load", RUNS_OF_A_STUDY, studies=1)
+        _copy(place, service.database, studies)
+
+    def study(service: Service, runs: int) -> None:
+        live(place, service, "load", runs, studies=1)
+        place.sql(service.database, "vacuum analyze")
+
+    return [
+        *_grown(place, rounds, "on a site with {} studies", SITES, site),
+        *_grown(place, rounds, "of a study with {} runs", LIVES_OF_A_STUDY, study),
+    ]
+
+
+def _grown(
+    place: Place,
+    rounds: int,
+    where: str,
+    sizes: Sequence[int],
+    fill: Callable[[Service, int], None],
+) -> Iterator[Figure]:
+    """Yield the figures of each size against the smallest one."""
+    first = sizes[0]
+    medians: dict[int, list[float]] = {size: [] for size in sizes}
+    with ExitStack() as opened:
+        services = {}
+        for size in sizes:
+            database = opened.enter_context(place.database(f"bench_decade_{size}"))
+            services[size] = opened.enter_context(place.service(database))
+            fill(services[size], size)
+        for side in in_turn(rounds, *(str(size) for size in sizes)):
+            summary, _ = live(place, services[int(side)], "load", STARTS, studies=1, clients=1)
+            medians[int(side)].append(summary["starts"]["median"])
+    for size in sizes[1:]:
+        yield Figure(
+            f"a start {where.format(size)}, against {where.format(first)}",
+            "ratio",
+            ratio_of_rounds(medians[size], medians[first]),
+            AIM,
+            f"medians of {STARTS} starts, {mean_of_rounds(medians[size]).value:.1f} ms against"
+            f" {mean_of_rounds(medians[first]).value:.1f} ms; {rounds} rounds",
+        )
 
 
 def memory(place: Place, rounds: int, lives: int) -> list[Figure]:
