@@ -338,8 +338,8 @@ async fn a_nodes_long_report_is_read_beside_a_collectors_bodies_that_drip() {
     assert!(!taken.read::<FinishAnswer>().duplicate);
 }
 
-/// Attack (floods): Bodies are too long, do not end, drip, or come without a credential.
-/// Outcome: No more than the sender's limit is read.
+/// Attack (floods): Short requests at the nodes' door begin, and their bodies do not come.
+/// Outcome: A prolog is answered beside them.
 #[tokio::test]
 async fn a_prolog_is_answered_beside_short_bodies_that_drip() {
     let service = TestService::new().await;
